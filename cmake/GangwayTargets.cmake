@@ -1,0 +1,41 @@
+# Targets of this project. One library per folder, one test program per folder.
+
+add_library(gangway_options INTERFACE)
+target_compile_options(gangway_options INTERFACE -Wall -Wextra -Werror -Wno-unused-parameter
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds>)
+target_include_directories(gangway_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+if(GANGWAY_SANITIZE)
+  target_compile_options(gangway_options INTERFACE -fsanitize=${GANGWAY_SANITIZE} -fno-omit-frame-pointer -g1)
+  target_link_options(gangway_options INTERFACE -fsanitize=${GANGWAY_SANITIZE})
+endif()
+find_program(GANGWAY_MOLD mold)
+if(GANGWAY_MOLD)
+  target_link_options(gangway_options INTERFACE -fuse-ld=mold)
+endif()
+
+# gangway_library(NAME [DEPS target...] [EXCLUDE file...])
+#   Every *.cc of the folder except tests becomes library gangway_NAME; every *_test.cc goes into the program NAME_test,
+#   whose cases ctest lists one by one.
+function(gangway_library name)
+  cmake_parse_arguments(ARG "" "" "DEPS;EXCLUDE;TEST_DEPS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "_(test|main)\\.cc$")
+  foreach(file ${ARG_EXCLUDE})
+    list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  endforeach()
+  if(sources)
+    add_library(gangway_${name} STATIC ${sources})
+    target_link_libraries(gangway_${name} PUBLIC gangway_options ${ARG_DEPS})
+  else()
+    add_library(gangway_${name} INTERFACE)
+    target_link_libraries(gangway_${name} INTERFACE gangway_options ${ARG_DEPS})
+  endif()
+  if(tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE gangway_${name} ${ARG_TEST_DEPS} GTest::gmock GTest::gtest_main)
+    gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60
+      WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTIES TIMEOUT 300)
+  endif()
+endfunction()

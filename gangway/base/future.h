@@ -21,8 +21,9 @@ struct Unit {
 template <typename T>
 class Promise;
 
-// Copyable handle; all copies see the same outcome. Thread-safe. Callbacks run on the thread that fulfils the promise, or at
-// once on the caller's when the outcome is already there; they must not block: post to the owner's Executor instead.
+// Copyable handle; all copies see the same outcome. Thread-safe. Callbacks run on the thread that fulfils the promise,
+// or at once on the caller's when the outcome is already there; they must not block: post to the owner's Executor
+// instead.
 template <typename T>
 class Future {
  public:
@@ -49,8 +50,8 @@ class Future {
     callback(*state_->outcome);  // never changes once set
   }
 
-  // Blocks the caller until the outcome is there or `deadline` passes (DEADLINE_EXCEEDED naming `what`). For clients' threads and
-  // tests; never on an executor's thread.
+  // Blocks the caller until the outcome is there or `deadline` passes (DEADLINE_EXCEEDED naming `what`). For clients'
+  // threads and tests; never on an executor's thread.
   absl::StatusOr<T> Await(absl::Time deadline, absl::string_view what) const {
     absl::MutexLock lock(&state_->mutex);
     auto ready = [this] { return state_->outcome.has_value(); };
@@ -73,8 +74,8 @@ class Future {
   std::shared_ptr<State> state_;
 };
 
-// The sending side; copyable, the first Set wins and later ones are ignored. Dropping every copy unset leaves waiters waiting, so
-// owners must Set in their failure path too.
+// The sending side; copyable, the first Set wins and later ones are ignored. Dropping every copy unset leaves waiters
+// waiting, so owners must Set in their failure path too.
 template <typename T>
 class Promise {
  public:

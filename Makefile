@@ -1,0 +1,111 @@
+# make demo   set up everything, build, and train the example on eight devices
+# make test   set up everything, build, and run every test
+# make help   the other targets
+#
+# Nothing is done twice: Debian packages, the virtual environment and the CMake configuration each leave a stamp and are
+# redone only when the file that lists them changes. DEVICES=8 STEPS=200 OUT=out configure the demo.
+
+SHELL := /bin/bash
+JOBS ?= 2
+DEVICES ?= 8
+STEPS ?= 200
+OUT ?= out
+STAMPS := .stamps
+# Looked up when first needed: 'make setup' may only just have installed it.
+PYTHON = $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+# ccache keeps object files valid when the checkout moves, as it does in CI.
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
+
+CXX_FOLDERS := $(wildcard gangway fuzz tests bench)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test bench lint format lock clean \
+  check-lint check-cc check-text check-py
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo    set up, build, train examples/train_transformer.py on $(DEVICES) devices; results in $(OUT)/"
+	@echo "make test    set up, build, run every test (C++, text, Python) and the linters"
+	@echo "make setup   Debian packages (packages.txt) and .venv (requirements.lock)"
+	@echo "make build   the executable build/gangway and the test programs"
+	@echo "make bench   the benchmarks, beside native JAX; one JSON line per figure"
+	@echo "make lint    ruff and clang-format in check mode; 'make format' applies them"
+	@echo "make lock    resolve requirements.txt into requirements.lock"
+	@echo "make clean   remove build/, out/, .venv and the stamps"
+
+setup: $(STAMPS)/packages $(STAMPS)/venv
+
+$(STAMPS)/packages: packages.txt
+	@mkdir -p $(STAMPS)
+	@wanted=$$(grep -v '^#' packages.txt); missing=; \
+	for p in $$wanted; do \
+	  dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; \
+	done; \
+	if [ -n "$$missing" ]; then \
+	  if [ "$$(id -u)" != 0 ]; then echo "as root: apt-get install$$missing" >&2; exit 1; fi; \
+	  echo "installing$$missing"; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	    -o Dpkg::Use-Pty=0 $$missing > $(STAMPS)/apt.log || { cat $(STAMPS)/apt.log >&2; exit 1; }; \
+	fi
+	@touch $@
+
+$(STAMPS)/venv: requirements.lock $(STAMPS)/packages
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
+	  { echo "Python 3.11 is needed; found: $$($(PYTHON) --version)" >&2; exit 1; }
+	@rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
+	@touch $@
+
+build/build.ninja: CMakeLists.txt $(wildcard cmake/*.cmake) $(STAMPS)/venv
+	cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=g++ \
+	  -DPython3_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python \
+	  $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache) > $(STAMPS)/cmake.log \
+	  || { cat $(STAMPS)/cmake.log >&2; exit 1; }
+	@touch $@
+
+build: build/build.ninja
+	@ninja -C build -j$(JOBS)
+
+demo: build
+	build/gangway run --devices $(DEVICES) -- python examples/train_transformer.py --steps $(STEPS) --out $(OUT)
+
+# Cheap checks first; each kind runs even when an earlier one failed, and any failure fails the target.
+test: build
+	@$(MAKE) --no-print-directory -k check-lint check-text check-cc check-py
+
+check-lint: lint
+
+check-cc:
+	ctest --test-dir build -j$(JOBS) --output-on-failure
+
+check-text:
+	@if [ -e tests/lit.cfg.py ]; then lit -j$(JOBS) -q --time-tests tests && echo "text tests passed"; \
+	else echo "no text tests"; fi
+
+check-py:
+	python -m pytest
+
+bench: build
+	python bench/train.py
+	python bench/dispatch.py
+
+lint: $(STAMPS)/venv
+	@ruff check . && ruff format --check --quiet .
+	@find $(CXX_FOLDERS) \( -name '*.cc' -o -name '*.h' \) -print0 | xargs -0 -r clang-format --dry-run --Werror
+
+format: $(STAMPS)/venv
+	@ruff check --fix --quiet . ; ruff format --quiet .
+	@find $(CXX_FOLDERS) \( -name '*.cc' -o -name '*.h' \) -print0 | xargs -0 -r clang-format -i
+
+lock: $(STAMPS)/packages
+	@rm -rf $(STAMPS)/resolve && $(PYTHON) -m venv $(STAMPS)/resolve
+	@$(STAMPS)/resolve/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
+	@{ echo "# requirements.txt, resolved for CPython 3.11 on x86-64 Linux. Made by 'make lock'."; \
+	   $(STAMPS)/resolve/bin/pip freeze; } > requirements.lock
+	@rm -rf $(STAMPS)/resolve
+
+clean:
+	rm -rf build out $(VENV) $(STAMPS)

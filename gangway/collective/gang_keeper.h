@@ -1,0 +1,42 @@
+// Makes the gangs of one process, lends them threads and fails those that do not complete in time.
+#pragma once
+
+#include <memory>
+
+#include "absl/time/time.h"
+#include "gangway/base/clock.h"
+#include "gangway/collective/gang.h"
+
+namespace gangway::collective {
+
+struct KeeperOptions {
+  // Threads beside those of the devices that share the work of large collectives and resume waiting devices.
+  // Negative: one less than the cores of the machine.
+  int helper_threads = -1;
+  // A collective that is incomplete for longer poisons its gang with DEADLINE_EXCEEDED, naming those who are missing.
+  absl::Duration deadline = absl::Seconds(60);
+  // Not owned, must outlive the keeper; nullptr: wall time.
+  const Clock* clock = nullptr;
+};
+
+// Thread-safe. One per worker process; must outlive its gangs' pending collectives (its destructor poisons them).
+class GangKeeper {
+ public:
+  explicit GangKeeper(KeeperOptions options = {});
+  ~GangKeeper();
+  GangKeeper(const GangKeeper&) = delete;
+  GangKeeper& operator=(const GangKeeper&) = delete;
+
+  // One gang per launch of a program; all participants are in this process.
+  std::shared_ptr<Gang> MakeGang(Launch launch);
+
+  // Fails what is over its deadline now. Called by the keeper's own thread every second; public for tests with a
+  // manual clock.
+  void Sweep();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;  // shared with the gangs, which may outlive the keeper (then poisoned)
+};
+
+}  // namespace gangway::collective

@@ -1,0 +1,75 @@
+// From a module as the user wrote it to the one program every device of the mesh runs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gangway/hlo/module.h"
+#include "gangway/mesh/sharding.h"
+#include "gangway/tensor/shape.h"
+
+namespace gangway::compile {
+
+struct CompileOptions {
+  int64_t num_partitions = 1;
+  // Collectives become custom calls of the worker's collective library (CPU); otherwise they stay HLO collectives.
+  bool host_collectives = true;
+  // May completion choose these shardings? One per flattened parameter / output; empty means as the module says.
+  std::vector<bool> propagate_to_parameters;
+  std::vector<bool> propagate_to_output;
+};
+
+// A parameter or an output of the whole program, as the user sees it.
+struct ValueInfo {
+  Shape shape;        // global
+  Sharding sharding;  // over the program's device assignment; unreduced never
+  std::string memory_kind;
+  std::string layout_mode;
+};
+
+enum class Donation : uint8_t { kNone, kMayAlias, kMustAlias };
+
+// What could not be split and runs on every device in full, with the reason.
+struct ReplicatedFallback {
+  std::string instruction;
+  std::string reason;
+  int64_t bytes = 0;
+};
+
+struct CollectiveStats {
+  int64_t count = 0;  // instructions in the text
+  double executed = 0;         // times run, loop bodies times their trip count where known
+  double bytes_received = 0;   // per device, executed times
+};
+
+struct ProgramStats {
+  int64_t num_partitions = 1;
+  std::vector<std::pair<std::string, CollectiveStats>> collectives;  // by opcode name
+  double flops_per_device = 0;
+  double flops_total = 0;
+  double bytes_accessed_per_device = 0;
+  int64_t peak_bytes_per_device = 0;
+  double seconds = 0;  // spent compiling
+};
+
+struct CompiledProgram {
+  std::string name;
+  int64_t num_partitions = 1;
+  std::unique_ptr<hlo::Module> per_device;  // what Compiled.as_text() shows
+  std::string executable;                   // HloModuleProto bytes for the plugin: per_device with collectives hosted when asked
+  std::vector<ValueInfo> parameters;
+  std::vector<ValueInfo> outputs;           // leaves of the result, depth first
+  std::vector<Donation> donation;           // per parameter
+  std::vector<ReplicatedFallback> fallbacks;
+  ProgramStats stats;
+};
+
+// Propagates, partitions, cleans up and serializes. A module for one device is only cleaned up. Errors name the instruction.
+// Pure and single-threaded: callers may run several at once on different modules.
+absl::StatusOr<CompiledProgram> CompileModule(std::unique_ptr<hlo::Module> module, const CompileOptions& options);
+
+}  // namespace gangway::compile

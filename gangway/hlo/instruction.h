@@ -113,6 +113,7 @@ class Instruction {
 
  private:
   friend class Computation;
+  friend class Module;
   Instruction(InstructionId id, std::string name, Opcode opcode, Shape shape, Computation* parent)
       : id_(id), name_(std::move(name)), opcode_(opcode), shape_(std::move(shape)), parent_(parent) {}
 

@@ -117,6 +117,7 @@ class Module {
   StackFrames stack_frames_;
   std::vector<std::pair<std::string, MeshRef>> meshes_;
   std::vector<std::unique_ptr<Computation>> computations_;
+  absl::flat_hash_map<std::string, Computation*> by_name_;
   Computation* entry_ = nullptr;
   absl::flat_hash_set<std::string> names_;
   absl::flat_hash_map<std::string, int64_t> next_suffix_;

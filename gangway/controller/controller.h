@@ -1,0 +1,136 @@
+// The controller: the only place where the compiler and the runtime meet. Clients' sessions talk to it; it compiles,
+// places, orders and dispatches, and knows every logical array, but never holds an array's bytes longer than it takes
+// to pass them on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "gangway/base/clock.h"
+#include "gangway/base/executor.h"
+#include "gangway/base/future.h"
+#include "gangway/base/strong_id.h"
+#include "gangway/compile/compile.h"
+#include "gangway/mesh/sharding.h"
+#include "gangway/tensor/shape.h"
+
+namespace gangway::controller {
+
+using SessionId = StrongId<struct SessionIdTag, uint64_t>;
+using ArrayId = StrongId<struct ArrayIdTag, uint64_t>;
+using ProgramId = StrongId<struct ProgramIdTag, uint64_t>;
+using DeviceId = StrongId<struct DeviceIdTag, int32_t>;  // global over all workers, contiguous from 0
+
+struct DeviceInfo {
+  DeviceId id;
+  std::string kind;  // as the plugin names it, e.g. "cpu"
+  std::string worker;
+  int island = 0;
+  std::vector<int> coords;
+};
+
+// A logical array: what a client's handle means. Shards live in workers' stores, one per device, in the order of
+// `devices`.
+struct ArraySpec {
+  DType dtype = DType::kInvalid;
+  DimVector dims;  // of the whole array
+  std::vector<DeviceId> devices;
+  std::vector<DimVector> shard_dims;  // one for all devices, or one per device
+  std::optional<Sharding> sharding;   // over positions of `devices`; absent when only the shard shapes are known
+  std::string memory_kind;            // "" is the devices' default
+};
+
+// One host buffer of a new array and which devices (indices into ArraySpec::devices) get a copy of it. Bytes are dense
+// row-major, as Literal's. Shared: the same bytes go to several devices, and the caller's stream may still hold them.
+struct HostShard {
+  std::shared_ptr<const std::string> bytes;
+  std::vector<int> devices;
+};
+
+struct CompileRequest {
+  std::string artifact;           // StableHLO portable artifact
+  std::vector<DeviceId> devices;  // the device assignment: logical device number -> device
+  compile::CompileOptions options;
+};
+
+// A compiled program as clients see it; immutable once ready.
+struct Program {
+  ProgramId id;
+  std::vector<DeviceId> devices;
+  compile::CompiledProgram compiled;
+};
+
+struct ExecuteOptions {
+  absl::flat_hash_set<int> non_donatable;  // indices of arguments that must survive although the program donates them
+};
+
+struct ExecuteResult {
+  std::vector<ArrayId> outputs;  // exist at once, ready later; failed executions poison them
+  Future<Unit> done;
+};
+
+struct SessionInfo {
+  std::string name;    // for logs and errors
+  std::string tenant;  // "" is the default tenant
+  double weight = 1;
+};
+
+struct Statistics {
+  int64_t sessions = 0, arrays = 0, programs = 0, pending_launches = 0;
+  int64_t store_bytes = 0;  // held by all workers
+};
+
+// All calls and all state belong to the controller's loop: callers post to loop() and call from there (asserted). Calls
+// return at once; what takes time ends in a Future, whose callbacks run on the loop too. Errors name the array,
+// program, session or worker.
+class Controller {
+ public:
+  virtual ~Controller() = default;
+  virtual Executor& loop() = 0;
+  virtual const std::vector<DeviceInfo>& devices() const = 0;
+
+  virtual SessionId OpenSession(SessionInfo info) = 0;
+  // Frees every array and program the session owns; running programs finish first. Unknown ids are ignored.
+  virtual void CloseSession(SessionId session) = 0;
+
+  // --- arrays; each id returned is one reference owned by the session, dropped by Release ---
+  virtual absl::StatusOr<ArrayId> MakeArray(SessionId session, ArraySpec spec, std::vector<HostShard> shards) = 0;
+  // An array whose every use fails with `error`.
+  virtual ArrayId MakeErrorArray(SessionId session, ArraySpec spec, absl::Status error) = 0;
+  // Views on the same shards, no bytes move: single-device arrays joined, or one array taken apart (per device, in
+  // order).
+  virtual absl::StatusOr<ArrayId> Assemble(SessionId session, ArraySpec spec, absl::Span<const ArrayId> parts) = 0;
+  virtual absl::StatusOr<std::vector<ArrayId>> Disassemble(SessionId session, ArrayId array) = 0;
+  // The same data on other devices (shard i goes to devices[i]) and/or in another memory.
+  virtual absl::StatusOr<ArrayId> Copy(SessionId session, ArrayId array, std::vector<DeviceId> devices,
+                                       std::optional<std::string> memory_kind, bool donate) = 0;
+  // The same shards under another sharding value or shape of equal bytes per device (no data moves).
+  virtual absl::StatusOr<ArrayId> Remap(SessionId session, ArrayId array, ArraySpec spec) = 0;
+  // Bytes of one shard, dense row-major.
+  virtual Future<std::shared_ptr<const std::string>> Fetch(ArrayId array, int shard) = 0;
+  virtual absl::StatusOr<const ArraySpec*> Spec(ArrayId array) const = 0;
+  virtual Future<Unit> Ready(ArrayId array) = 0;   // carries the error of a poisoned array
+  virtual absl::Status Delete(ArrayId array) = 0;  // frees the data, the id stays known as deleted
+  virtual absl::StatusOr<bool> IsDeleted(ArrayId array) const = 0;
+  virtual void Release(ArrayId array) = 0;  // drops the session's reference; unknown ids are ignored
+
+  // --- programs ---
+  // The id is usable for Execute once the future is ready with OK.
+  virtual std::pair<ProgramId, Future<std::shared_ptr<const Program>>> Compile(SessionId session,
+                                                                               CompileRequest request) = 0;
+  virtual void ReleaseProgram(ProgramId program) = 0;
+  // Never waits: arguments may still be in the making. Donated arguments are deleted from here on.
+  virtual absl::StatusOr<ExecuteResult> Execute(SessionId session, ProgramId program,
+                                                absl::Span<const ArrayId> arguments, const ExecuteOptions& options) = 0;
+
+  virtual Statistics Stats() const = 0;
+};
+
+}  // namespace gangway::controller

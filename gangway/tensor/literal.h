@@ -66,8 +66,9 @@ class Literal {
   std::vector<Literal> elements_;
 };
 
-// One element read as / written from a wide type; the conversion is that of the element type (round to nearest even,
-// saturating nowhere). For printing, parsing, constants and tests, not for bulk arithmetic.
+// One element read as / written from a wide type; the conversion is that of the element type: floats round to nearest
+// even, a float becomes the nearest integer toward zero (the nearest end when outside, 0 for NaN). For printing,
+// parsing, constants and tests, not for bulk arithmetic.
 double ElementAsDouble(DType dtype, const char* element);    // real part of complex types
 double ImaginaryAsDouble(DType dtype, const char* element);  // 0 unless complex
 int64_t ElementAsInt64(DType dtype, const char* element);    // integers and pred; u64 wraps

@@ -8,7 +8,8 @@
 
 namespace gangway::collective {
 
-// Borrowed memory, row-major. Types narrower than a byte are packed, the first element in the low bits.
+// Borrowed memory, row-major. Types narrower than a byte are packed, the first element in the low bits of its byte, as
+// XLA lays them out.
 struct Array {
   DType dtype = DType{};
   absl::InlinedVector<int64_t, 6> dims;

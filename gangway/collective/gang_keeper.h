@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "absl/time/time.h"
 #include "gangway/base/clock.h"
@@ -36,7 +37,7 @@ class GangKeeper {
 
  private:
   struct State;
-  std::shared_ptr<State> state_;  // shared with the gangs, which may outlive the keeper (then poisoned)
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace gangway::collective

@@ -1,0 +1,113 @@
+#include "gangway/collective/crew.h"
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+#include <algorithm>
+#include <deque>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+
+namespace gangway::collective {
+namespace {
+
+// A wake-up of a sleeping thread costs about 10 us here: work shorter than this stays on the thread that has it.
+constexpr int64_t kWorthWakingNs = 20000;
+
+// XLA's own threads flush denormals to zero. A device's program may go on here, and its values must not depend on the
+// thread it happens to run on.
+void FlushDenormals() {
+#if defined(__SSE__)
+  _mm_setcsr(_mm_getcsr() | 0x8040);
+#elif defined(__aarch64__)
+  uint64_t fpcr;
+  asm volatile("mrs %0, fpcr" : "=r"(fpcr));
+  asm volatile("msr fpcr, %0" ::"r"(fpcr | (uint64_t{1} << 24)));
+#endif
+}
+
+}  // namespace
+
+struct Crew::State {
+  absl::Mutex mutex;
+  absl::CondVar work;
+  std::deque<Job> jobs ABSL_GUARDED_BY(mutex);
+  // Few: at most the helpers and the device threads that brought work.
+  std::vector<std::thread::id> serving ABSL_GUARDED_BY(mutex);
+  int idle ABSL_GUARDED_BY(mutex) = 0;
+  bool stopping ABSL_GUARDED_BY(mutex) = false;
+  // Running mean of a job's duration; decides whether helpers are woken.
+  int64_t mean_ns ABSL_GUARDED_BY(mutex) = 0;
+
+  void Serve() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    const std::thread::id self = std::this_thread::get_id();
+    serving.push_back(self);
+    while (!jobs.empty()) {
+      {
+        Job job = std::move(jobs.front());
+        jobs.pop_front();
+        if (!jobs.empty() && idle > 0 && mean_ns > kWorthWakingNs) work.Signal();
+        mutex.Unlock();
+        const int64_t start = absl::GetCurrentTimeNanos();
+        job.run(job.status);
+        job = Job();  // what the job held goes before the lock is taken again
+        const int64_t took = absl::GetCurrentTimeNanos() - start;
+        mutex.Lock();
+        mean_ns += (took - mean_ns) / 8;
+      }
+    }
+    serving.erase(std::find(serving.begin(), serving.end(), self));
+  }
+
+  void Help() {
+    absl::MutexLock lock(&mutex);
+    while (true) {
+      while (jobs.empty() && !stopping) {
+        ++idle;
+        work.Wait(&mutex);
+        --idle;
+      }
+      if (jobs.empty()) return;
+      Serve();
+    }
+  }
+};
+
+Crew::Crew(int helpers) : helpers_(std::max(helpers, 0)), state_(std::make_shared<State>()) {
+  for (int i = 0; i < helpers_; ++i) {
+    threads_.emplace_back([state = state_] {
+      FlushDenormals();
+      state->Help();
+    });
+    pthread_setname_np(threads_.back().native_handle(), "gangway-crew");
+  }
+}
+
+Crew::~Crew() {
+  {
+    absl::MutexLock lock(&state_->mutex);
+    state_->stopping = true;
+    state_->work.SignalAll();
+  }
+  for (std::thread& thread : threads_) {
+    // The last job a helper runs may hold the last reference to the crew.
+    if (thread.get_id() == std::this_thread::get_id()) {
+      thread.detach();
+    } else {
+      thread.join();
+    }
+  }
+}
+
+void Crew::Run(absl::InlinedVector<Job, 8> jobs, bool spread) {
+  absl::MutexLock lock(&state_->mutex);
+  for (Job& job : jobs) state_->jobs.push_back(std::move(job));
+  if (spread && state_->idle > 0) state_->work.Signal();
+  const auto& serving = state_->serving;
+  if (std::find(serving.begin(), serving.end(), std::this_thread::get_id()) != serving.end()) return;
+  state_->Serve();
+}
+
+}  // namespace gangway::collective

@@ -1,0 +1,43 @@
+// The threads that do the work of collectives and carry on the devices that waited for them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+
+namespace gangway::collective {
+
+// A queue served by whoever brings work to it and, when that takes long, by helper threads. Resuming a device runs its
+// program on the resuming thread up to its next collective, so a thread that already serves the queue never serves it
+// again further down its stack: it leaves its work in the queue and returns. Thread-safe.
+class Crew {
+ public:
+  // Work and the argument to give it, so that resuming a device needs no wrapper.
+  struct Job {
+    std::function<void(const absl::Status&)> run;
+    absl::Status status;
+  };
+
+  explicit Crew(int helpers);
+  ~Crew();  // runs what is queued first
+
+  int threads() const { return helpers_ + 1; }
+
+  // Queues the jobs, then serves the queue until it is empty, unless this thread already does so. `spread`: the jobs
+  // are long, wake helpers at once.
+  void Run(absl::InlinedVector<Job, 8> jobs, bool spread);
+
+ private:
+  struct State;
+
+  const int helpers_;
+  const std::shared_ptr<State> state_;  // shared with the helper threads
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace gangway::collective

@@ -144,7 +144,10 @@ TEST(Gang, ManyRoundsFromManyThreads) {
     for (int m = 0; m < kMembers; ++m) {
       next[m] = [&, m](const absl::Status& status) {
         if (!status.ok() || out[m][count - 1] != kMembers) ++wrong;
-        if (++round[m] == rounds) return finished.DecrementCount();
+        if (++round[m] == rounds) {
+          finished.DecrementCount();
+          return;
+        }
         gang->Join(m, op, Bring(in[m].data(), out[m].data(), count, next[m]));
       };
     }

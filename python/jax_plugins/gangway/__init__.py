@@ -1,0 +1,57 @@
+"""The JAX backend "gangway": stock JAX finds this package by itself and talks to a Gangway server.
+
+    GANGWAY_ADDRESS=host:port JAX_PLATFORMS=gangway python script.py
+
+`gangway run` sets these variables and PYTHONPATH. JAX's own client of the IFRT-proxy protocol does the talking; there
+is nothing here but the registration. List "cpu" after "gangway" (JAX_PLATFORMS=gangway,cpu) for the local CPU devices
+too; JAX's host callbacks look for one.
+
+The name "proxy" is served as well where this JAX does not register it itself: libraries look for that word.
+"""
+
+import os
+
+import jaxfrom jax.extend import backend
+
+# How long a client waits for the server to answer before JAX reports that the backend cannot be initialized.
+CONNECT_SECONDS = 30
+
+
+def server_address():
+    """The server's address as grpc://host:port, from GANGWAY_ADDRESS or, as for JAX's proxy, JAX_BACKEND_TARGET."""
+    address = os.environ.get("GANGWAY_ADDRESS") or os.environ.get("JAX_BACKEND_TARGET")
+    if not address:
+        raise RuntimeError(
+            "no Gangway server is known: set GANGWAY_ADDRESS=host:port to the address that 'gangway serve' printed, "
+            "or start the script by 'gangway run -- python script.py'"
+        )
+    return address if "://" in address else f"grpc://{address}"
+
+
+def connect():
+    """Opens a session on the server; JAX calls this once a process, when it first needs a device."""
+    address = server_address()
+    # Otherwise the client insists on credentials that exist only on Google's cloud; our servers listen on loopback or a
+    # private network, or have TLS terminated beside the client.
+    os.environ.setdefault("IFRT_PROXY_USE_INSECURE_GRPC_CREDENTIALS", "true")
+    options = backend.ifrt_proxy.ClientConnectionOptions()
+    options.connection_timeout_in_seconds = int(os.environ.get("GANGWAY_CONNECT_SECONDS", CONNECT_SECONDS))
+    try:
+        return backend.ifrt_proxy.get_client(address, options)
+    except Exception as error:
+        raise RuntimeError(f"cannot reach the Gangway server at {address}: {error}") from error
+
+
+def initialize():
+    """Called by JAX before it makes its first backend."""
+    # Without JAX_PLATFORMS a server that is named wins over the local CPU, and none is no error.
+    backend.register_backend_factory("gangway", connect, priority=500, fail_quietly=True)
+    wanted = (jax.config.jax_platforms or "").split(",")
+    if "proxy" in wanted and not _knows("proxy"):
+        backend.register_backend_factory("proxy", connect, priority=500, fail_quietly=True)
+
+
+def _knows(platform):
+    from jax._src import xla_bridge  # JAX has no public list of its registered backends
+
+    return platform in xla_bridge.known_platforms()

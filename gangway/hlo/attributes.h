@@ -63,15 +63,15 @@ struct PadAttr {
 
 enum class Precision : uint8_t { kDefault, kHigh, kHighest, kPackedNibble };
 struct PrecisionConfig {
-  std::vector<Precision> operands;  // empty means all default
-  int algorithm = 0;                // xla.PrecisionConfig.Algorithm
+  std::vector<Precision> operands{};  // empty means all default
+  int algorithm = 0;                  // xla.PrecisionConfig.Algorithm
   friend bool operator==(const PrecisionConfig&, const PrecisionConfig&) = default;
 };
 
 // Result dimensions: batch, then free of lhs, then free of rhs.
 struct DotAttr {
-  DimVector lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
-  PrecisionConfig precision;
+  DimVector lhs_batch{}, rhs_batch{}, lhs_contracting{}, rhs_contracting{};
+  PrecisionConfig precision{};
   friend bool operator==(const DotAttr&, const DotAttr&) = default;
 };
 

@@ -20,8 +20,9 @@ class Builder {
   // Context for what is added next: metadata and frontend attributes of the instruction it stands for.
   void set_metadata(OpMetadata metadata) { metadata_ = std::move(metadata); }
 
-  absl::StatusOr<Instruction*> TryAdd(Opcode opcode, std::vector<Instruction*> operands, Attributes attributes,
-                                      std::vector<Computation*> called, const Shape& wanted);
+  // With `wanted` the result must have that type, and gets its layouts.
+  absl::StatusOr<Instruction*> TryAdd(Opcode opcode, std::vector<Instruction*> operands, Attributes attributes = {},
+                                      std::vector<Computation*> called = {}, const Shape& wanted = {});
   Instruction* Add(Opcode opcode, std::vector<Instruction*> operands, Attributes attributes = {},
                    std::vector<Computation*> called = {}, const Shape& wanted = {});
 
@@ -51,7 +52,7 @@ class Builder {
   Instruction* GetTupleElement(Instruction* tuple, int64_t index);
   Instruction* PartitionId();
 
-  // The scalar computation `op(x, y)` of a type, made once per module (add, multiply, maximum, minimum, and, or).
+  // The scalar computation `op(x, y)` of a type, made once per module (add, multiply, maximum, minimum, and, or ...).
   Computation* ScalarComputation(Opcode opcode, DType dtype);
 
  private:

@@ -22,7 +22,8 @@ absl::Status Validate(const Shape& shape, int depth, int64_t* bytes) {
   int64_t size = ByteWidth(shape.dtype());
   for (int64_t dim : shape.dims()) {
     if (dim < 0) return absl::InvalidArgumentError(absl::StrCat("negative dimension in ", shape.ToString()));
-    if (__builtin_mul_overflow(size, dim, &size)) size = INT64_MAX;
+    // A zero must not hide that the product of the other dimensions overflows in ElementCount.
+    if (__builtin_mul_overflow(size, std::max<int64_t>(dim, 1), &size)) size = INT64_MAX;
   }
   if (__builtin_add_overflow(*bytes, size, bytes) || *bytes >= (int64_t{1} << 62)) {
     return absl::InvalidArgumentError(absl::StrCat("shape too large: ", shape.ToString()));

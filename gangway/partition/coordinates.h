@@ -1,0 +1,33 @@
+// Where the running device is: instructions that compute its place along mesh axes.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "gangway/hlo/builder.h"
+#include "gangway/mesh/mesh.h"
+
+namespace gangway::partition {
+
+// For one computation; makes each value once. Borrows the builder.
+class Coordinates {
+ public:
+  explicit Coordinates(hlo::Builder* builder) : builder_(builder) {}
+
+  // s32[]: index along `axes`, row-major, of this device's position in `mesh`.
+  hlo::Instruction* Of(const MeshRef& mesh, const AxisList& axes);
+  // s32[]: Of(axes) * scale; a constant when that is 0.
+  hlo::Instruction* Scaled(const MeshRef& mesh, const AxisList& axes, int64_t scale);
+  hlo::Builder* builder() { return builder_; }
+
+ private:
+  hlo::Instruction* Position(const MeshRef& mesh);
+  hlo::Instruction* Part(const MeshRef& mesh, const AxisRef& ref);
+
+  hlo::Builder* builder_;
+  hlo::Instruction* partition_ = nullptr;
+  absl::flat_hash_map<std::string, hlo::Instruction*> made_;
+};
+
+}  // namespace gangway::partition

@@ -1,0 +1,162 @@
+#include "gangway/partition/reshard_plan.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gangway/base/status.h"
+#include "gangway/mesh/hlo_sharding.h"
+#include "gangway/partition/reshard_search.h"
+
+namespace gangway::partition {
+namespace {
+
+bool IsCollectiveStep(StepKind kind) { return kind != StepKind::kSlice && kind != StepKind::kMakePartial; }
+
+// Partial results the target wants and the start has not: hold the identity on all devices but the first.
+void AddMakePartial(ReshardStage* stage) {
+  const uint32_t wanted = stage->view.unreduced_to & ~stage->view.unreduced_from;
+  if (wanted == 0) return;
+  ReshardStep step;
+  step.kind = StepKind::kMakePartial;
+  step.before = step.after = stage->view.to;
+  step.unreduced_after = stage->view.unreduced_to;
+  step.unreduced_before = stage->view.unreduced_to & ~wanted;
+  stage->steps.push_back(std::move(step));
+}
+
+ReshardStage PlanStage(const Sharding& from, const Sharding& to, DigitView view, int element_bytes) {
+  ReshardStage stage{from, to, std::move(view), {}};
+  stage.steps = SearchSteps(stage.view, element_bytes);
+  AddMakePartial(&stage);
+  return stage;
+}
+
+// The halfway sharding with the given dimensions local.
+Sharding WithLocalDims(Sharding sharding, const std::vector<int64_t>& dims) {
+  for (int64_t d : dims) sharding.dims[d].axes.clear();
+  return sharding;
+}
+
+absl::Status AddStages(const Sharding& from, const Sharding& to, const Shape& shape, ReshardPlan* plan) {
+  const int element_bytes = ByteWidth(shape.dtype());
+  DigitResult digits = CommonDigits(from, to, shape);
+  if (digits.incompatible.empty()) {
+    plan->stages.push_back(PlanStage(from, to, std::move(digits.view), element_bytes));
+    return absl::OkStatus();
+  }
+  const Sharding middle = WithLocalDims(from, digits.incompatible);
+  if (middle == from) return absl::InternalError(absl::StrCat("no path from ", from.ToString(), " to ", to.ToString()));
+  GW_RETURN_IF_ERROR(AddStages(from, middle, shape, plan));
+  return AddStages(middle, to, shape, plan);
+}
+
+absl::Status CheckReductions(const Sharding& from, const Sharding& to) {
+  if (from.manual != to.manual) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot reshard between different manual axes: ", from.ToString(), " and ", to.ToString()));
+  }
+  if (!from.unreduced.empty() && !to.unreduced.empty() && from.reduction != to.reduction) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot reshard partial results of ", ReductionName(from.reduction),
+                                                   " to ", ReductionName(to.reduction)));
+  }
+  return absl::OkStatus();
+}
+
+std::string DigitsToString(const ReshardStage& stage, const ReshardStep& step) {
+  std::string text;
+  AxisList axes;
+  for (size_t i = 0; i < step.before.size(); ++i) {
+    if (step.before[i] == step.after[i]) continue;
+    const auto name = [&](int8_t holder) {
+      return holder == kLocal ? std::string("-") : AxisToString(*stage.view.mesh, stage.view.atoms[holder]);
+    };
+    absl::StrAppend(&text, " dim", stage.view.digits[i].dim, ":", name(step.before[i]), "->", name(step.after[i]));
+  }
+  const uint32_t resolved = step.unreduced_before ^ step.unreduced_after;
+  for (size_t a = 0; a < stage.view.atoms.size(); ++a) {
+    if (resolved >> a & 1) axes.push_back(stage.view.atoms[a]);
+  }
+  if (!axes.empty()) absl::StrAppend(&text, " over ", AxesToString(*stage.view.mesh, axes));
+  return text;
+}
+
+}  // namespace
+
+absl::string_view StepName(StepKind kind) {
+  switch (kind) {
+    case StepKind::kSlice:
+      return "slice";
+    case StepKind::kAllGather:
+      return "all-gather";
+    case StepKind::kAllToAll:
+      return "all-to-all";
+    case StepKind::kPermute:
+      return "permute";
+    case StepKind::kExchange:
+      return "exchange";
+    case StepKind::kReduceScatter:
+      return "reduce-scatter";
+    case StepKind::kAllReduce:
+      return "all-reduce";
+    case StepKind::kMakePartial:
+      return "make-partial";
+  }
+  return "?";
+}
+
+double ReshardPlan::Cost() const { return bytes + kBytesPerCollective * static_cast<double>(messages); }
+
+std::string ReshardPlan::ToString() const {
+  std::string text;
+  for (const ReshardStage& stage : stages) {
+    for (const ReshardStep& step : stage.steps) {
+      absl::StrAppend(&text, text.empty() ? "" : "; ", StepName(step.kind), DigitsToString(stage, step));
+      if (step.bytes > 0) absl::StrAppend(&text, " ", step.bytes, " bytes");
+    }
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+absl::StatusOr<ReshardPlan> PlanReshard(const Sharding& from_in, const Sharding& to_in, const Shape& shape) {
+  ReshardPlan plan;
+  plan.shape = shape;
+  const Sharding from = from_in.Closed();
+  const Sharding to = to_in.Closed();
+  if (from == to) return plan;
+  GW_RETURN_IF_ERROR(CheckReductions(from, to));
+  if (SameMesh(from.mesh, to.mesh)) {
+    GW_RETURN_IF_ERROR(AddStages(from, to, shape, &plan));
+  } else if (auto over_from = OverMesh(to, from.mesh)) {
+    GW_RETURN_IF_ERROR(AddStages(from, *over_from, shape, &plan));
+  } else if (auto over_to = OverMesh(from, to.mesh)) {
+    GW_RETURN_IF_ERROR(AddStages(*over_to, to, shape, &plan));
+  } else {
+    // Meshes that have no common axes meet where everything is replicated.
+    GW_RETURN_IF_ERROR(AddStages(from, Sharding::Replicated(from.mesh, shape.rank()), shape, &plan));
+    GW_RETURN_IF_ERROR(AddStages(Sharding::Replicated(to.mesh, shape.rank()), to, shape, &plan));
+  }
+  for (const ReshardStage& stage : plan.stages) {
+    for (const ReshardStep& step : stage.steps) {
+      plan.bytes += step.bytes;
+      plan.messages += IsCollectiveStep(step.kind);
+    }
+  }
+  return plan;
+}
+
+absl::StatusOr<const ReshardPlan*> ReshardPlanner::Plan(const Sharding& from, const Sharding& to, const Shape& shape) {
+  Key key{from.Closed(), to.Closed(), WithoutLayout(shape)};
+  auto it = plans_.find(key);
+  if (it == plans_.end()) {
+    GW_ASSIGN_OR_RETURN(ReshardPlan plan, PlanReshard(key.from, key.to, key.shape));
+    it = plans_.emplace(std::move(key), std::make_unique<ReshardPlan>(std::move(plan))).first;
+  }
+  return it->second.get();
+}
+
+double ReshardPlanner::Cost(const Sharding& from, const Sharding& to, const Shape& shape) {
+  auto plan = Plan(from, to, shape);
+  return plan.ok() ? (*plan)->Cost() : 1e30;
+}
+
+}  // namespace gangway::partition

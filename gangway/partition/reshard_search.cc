@@ -1,0 +1,307 @@
+#include "gangway/partition/reshard_search.h"
+
+#include <algorithm>
+#include <optional>
+#include <queue>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+
+namespace gangway::partition {
+namespace {
+
+constexpr int kMaxExpansions = 20000;
+constexpr int64_t kMaxPieces = 16;  // permutes one exchange may become
+constexpr double kLocalStep = 1;    // bytes; prefers fewer local steps
+
+struct Node {
+  Holders holders;
+  uint32_t pending = 0;  // atoms with partial sums still to be resolved
+  StepKind run = StepKind::kSlice;
+  int64_t run_size = 0;  // product of digits the run has moved; 0 before the first step
+  uint32_t touched = 0;  // digits the run has moved
+  bool starts_run = false;
+  int parent = -1;
+  double cost = 0;
+};
+
+class Search {
+ public:
+  Search(const DigitView& view, int element_bytes) : view_(view), element_bytes_(element_bytes) {}
+
+  std::vector<ReshardStep> Run() {
+    Node start;
+    start.holders = view_.from;
+    start.pending = view_.unreduced_from & ~view_.unreduced_to;
+    kept_ = view_.unreduced_from & view_.unreduced_to;
+    Push(std::move(start));
+    while (!queue_.empty()) {
+      const int index = queue_.top().second;
+      queue_.pop();
+      if (!done_.insert(KeyOf(nodes_[index])).second) continue;
+      if (nodes_[index].holders == view_.to && nodes_[index].pending == 0) return Extract(index);
+      if (static_cast<int>(done_.size()) > kMaxExpansions) break;
+      Expand(index);
+    }
+    return GatherAndSlice();
+  }
+
+ private:
+  static std::string KeyOf(const Node& node) {
+    std::string key(node.holders.begin(), node.holders.end());
+    key.append(reinterpret_cast<const char*>(&node.pending), sizeof(node.pending));
+    key.push_back(static_cast<char>(node.run));
+    key.append(reinterpret_cast<const char*>(&node.run_size), sizeof(node.run_size));
+    return key;
+  }
+
+  void Push(Node node) {
+    queue_.push({node.cost, static_cast<int>(nodes_.size())});
+    nodes_.push_back(std::move(node));
+  }
+
+  int64_t SizeOf(int atom) const { return view_.atoms[atom].size; }
+
+  double TileBytes(const Holders& holders) const {
+    double bytes = element_bytes_;
+    for (int64_t extent : view_.padded) bytes *= static_cast<double>(extent);
+    for (size_t i = 0; i < holders.size(); ++i) {
+      if (holders[i] != kLocal) bytes /= static_cast<double>(view_.digits[i].size);
+    }
+    return bytes;
+  }
+
+  // Adds the state after a move of `kind` over `size` values of a digit; merges it into the running collective where one
+  // instruction can do both.
+  void Move(int from, Holders holders, uint32_t pending, StepKind kind, int64_t size, uint32_t touched) {
+    const Node& node = nodes_[from];
+    Node next;
+    next.holders = std::move(holders);
+    next.pending = pending;
+    next.parent = from;
+    const double tile = TileBytes(node.holders);
+    const double q = static_cast<double>(size);
+    const double run = static_cast<double>(node.run_size);
+    const bool same = node.run_size > 0 && node.run == kind;
+    const bool moves = kind == StepKind::kAllToAll || kind == StepKind::kPermute;
+    const bool ran_moves = node.run_size > 0 && (node.run == StepKind::kAllToAll || node.run == StepKind::kPermute ||
+                                                 node.run == StepKind::kExchange);
+    double delta = 0;
+    if (kind == StepKind::kAllToAll && same && (node.touched & touched) == 0) {
+      next.run = kind;
+      next.run_size = node.run_size * size;
+      next.touched = node.touched | touched;
+      delta = tile * (1 / run - 1 / (run * q));
+    } else if (kind == StepKind::kPermute && same) {
+      next.run = kind;
+      next.run_size = 1;
+      delta = kLocalStep;
+    } else if (moves && ran_moves && !(same && kind == StepKind::kAllToAll)) {
+      next.run = StepKind::kExchange;
+      const int64_t factor = kind == StepKind::kAllToAll ? size : 1;
+      next.run_size = node.run_size * factor;
+      if (next.run_size > kMaxPieces) return;
+      if (node.run == StepKind::kAllToAll) delta += tile / run + kBytesPerCollective * (run - 1);
+      delta += kBytesPerCollective * run * static_cast<double>(factor - 1) + kLocalStep;
+    } else {
+      next.run = kind;
+      next.run_size = kind == StepKind::kPermute ? 1 : size;
+      next.touched = touched;
+      next.starts_run = true;
+      const double overhead = same && kind != StepKind::kAllToAll ? 0 : kBytesPerCollective;
+      if (same && kind != StepKind::kAllToAll) {
+        next.starts_run = false;
+        next.run_size = node.run_size * size;
+      }
+      switch (kind) {
+        case StepKind::kAllGather:
+          delta = tile * (q - 1) + overhead;
+          break;
+        case StepKind::kAllToAll:
+        case StepKind::kReduceScatter:
+          delta = tile * (1 - 1 / q) + overhead;
+          break;
+        case StepKind::kPermute:
+          delta = tile + overhead;
+          break;
+        case StepKind::kAllReduce:
+          delta = same ? 2 * tile * (1 / run - 1 / (run * q)) : 2 * tile * (1 - 1 / q) + overhead;
+          break;
+        default:
+          delta = kLocalStep;
+      }
+    }
+    next.cost = node.cost + delta;
+    if (done_.contains(KeyOf(next))) return;
+    Push(std::move(next));
+  }
+
+  bool IsFree(const Node& node, int atom) const {
+    if ((node.pending | kept_) >> atom & 1) return false;
+    return std::find(node.holders.begin(), node.holders.end(), atom) == node.holders.end();
+  }
+
+  void Expand(int index) {
+    const Holders holders = nodes_[index].holders;
+    const uint32_t pending = nodes_[index].pending;
+    const int digits = static_cast<int>(holders.size());
+    for (int e = 0; e < digits; ++e) {
+      if (holders[e] == kLocal && view_.to[e] != kLocal) Fill(index, holders, pending, e);
+    }
+    for (int d = 0; d < digits; ++d) {
+      if (holders[d] == kLocal || holders[d] == view_.to[d]) continue;
+      Holders next = holders;
+      next[d] = kLocal;
+      Move(index, std::move(next), pending, StepKind::kAllGather, view_.digits[d].size, 1u << d);
+      Swap(index, holders, pending, d);
+    }
+    for (size_t a = 0; a < view_.atoms.size(); ++a) {
+      if (pending >> a & 1) {
+        Move(index, holders, pending & ~(1u << a), StepKind::kAllReduce, SizeOf(static_cast<int>(a)), 0);
+      }
+    }
+  }
+
+  // Ways to split local digit e: slice by a free axis, all-to-all from another digit, reduce-scatter.
+  void Fill(int index, const Holders& holders, uint32_t pending, int e) {
+    const int64_t size = view_.digits[e].size;
+    for (int a = 0; a < static_cast<int>(view_.atoms.size()); ++a) {
+      if (SizeOf(a) != size) continue;
+      Holders next = holders;
+      next[e] = static_cast<int8_t>(a);
+      if (pending >> a & 1) {
+        Move(index, next, pending & ~(1u << a), StepKind::kReduceScatter, size, 1u << e);
+      } else if (IsFree(nodes_[index], a)) {
+        Move(index, next, pending, StepKind::kSlice, size, 1u << e);
+      }
+    }
+    for (int d = 0; d < static_cast<int>(holders.size()); ++d) {
+      if (holders[d] == kLocal || holders[d] == view_.to[d] || view_.digits[d].size != size) continue;
+      Holders next = holders;
+      next[e] = next[d];
+      next[d] = kLocal;
+      Move(index, std::move(next), pending, StepKind::kAllToAll, size, 1u << d | 1u << e);
+    }
+  }
+
+  // Permutes that put the right axis on digit d.
+  void Swap(int index, const Holders& holders, uint32_t pending, int d) {
+    const int8_t wanted = view_.to[d];
+    for (int e = 0; e < static_cast<int>(holders.size()); ++e) {
+      if (e == d || holders[e] == kLocal || holders[e] == view_.to[e] || view_.digits[e].size != view_.digits[d].size) {
+        continue;
+      }
+      if (holders[e] != wanted && view_.to[e] != holders[d]) continue;
+      Holders next = holders;
+      std::swap(next[d], next[e]);
+      Move(index, std::move(next), pending, StepKind::kPermute, 1, 0);
+    }
+    if (wanted != kLocal && IsFree(nodes_[index], wanted) && SizeOf(wanted) == view_.digits[d].size) {
+      Holders next = holders;
+      next[d] = wanted;
+      Move(index, std::move(next), pending, StepKind::kPermute, 1, 0);
+    }
+  }
+
+  std::vector<ReshardStep> Extract(int goal) const {
+    std::vector<int> path;
+    for (int i = goal; i != -1; i = nodes_[i].parent) path.push_back(i);
+    std::reverse(path.begin(), path.end());
+    std::vector<ReshardStep> steps;
+    for (size_t i = 1; i < path.size(); ++i) {
+      const Node& node = nodes_[path[i]];
+      const Node& before = nodes_[path[i - 1]];
+      if (node.starts_run || steps.empty()) steps.push_back(Step(node.run, before.holders, before.pending));
+      steps.back().kind = node.run;
+      steps.back().after = node.holders;
+      steps.back().unreduced_after = node.pending | kept_;
+    }
+    for (ReshardStep& step : steps) Finish(&step);
+    return steps;
+  }
+
+  ReshardStep Step(StepKind kind, const Holders& before, uint32_t pending) const {
+    ReshardStep step;
+    step.kind = kind;
+    step.before = step.after = before;
+    step.unreduced_before = step.unreduced_after = pending | kept_;
+    return step;
+  }
+
+  // The exact bytes of a step that may merge several moves, and its simplest kind.
+  void Finish(ReshardStep* step) const {
+    const double before = TileBytes(step->before);
+    const double after = TileBytes(step->after);
+    int64_t joined = 1;
+    for (size_t i = 0; i < step->before.size(); ++i) {
+      if (step->before[i] != kLocal && step->after[i] == kLocal) joined *= view_.digits[i].size;
+    }
+    if (step->kind == StepKind::kExchange && joined == 1) step->kind = StepKind::kPermute;
+    switch (step->kind) {
+      case StepKind::kAllGather:
+        step->bytes = after - before;
+        break;
+      case StepKind::kAllToAll:
+        step->bytes = before * (1 - 1 / static_cast<double>(joined));
+        break;
+      case StepKind::kPermute:
+      case StepKind::kExchange:
+        step->bytes = before;
+        break;
+      case StepKind::kReduceScatter:
+        step->bytes = before - after;
+        break;
+      case StepKind::kAllReduce: {
+        double group = 1;
+        for (size_t a = 0; a < view_.atoms.size(); ++a) {
+          if ((step->unreduced_before & ~step->unreduced_after) >> a & 1) {
+            group *= static_cast<double>(SizeOf(static_cast<int>(a)));
+          }
+        }
+        step->bytes = 2 * before * (1 - 1 / group);
+        break;
+      }
+      case StepKind::kSlice:
+      case StepKind::kMakePartial:
+        break;
+    }
+  }
+
+  // What always works: add up, gather the digits that are wrong, slice what is wanted.
+  std::vector<ReshardStep> GatherAndSlice() const {
+    std::vector<ReshardStep> steps;
+    Holders holders = view_.from;
+    const uint32_t pending = view_.unreduced_from & ~view_.unreduced_to;
+    if (pending != 0) {
+      ReshardStep reduce = Step(StepKind::kAllReduce, holders, pending);
+      reduce.unreduced_after = kept_;
+      steps.push_back(std::move(reduce));
+    }
+    ReshardStep gather = Step(StepKind::kAllGather, holders, 0);
+    for (size_t i = 0; i < holders.size(); ++i) {
+      if (holders[i] != view_.to[i]) holders[i] = kLocal;
+    }
+    gather.after = holders;
+    if (gather.after != gather.before) steps.push_back(gather);
+    ReshardStep slice = Step(StepKind::kSlice, holders, 0);
+    slice.after = view_.to;
+    if (slice.after != slice.before) steps.push_back(slice);
+    for (ReshardStep& step : steps) Finish(&step);
+    return steps;
+  }
+
+  const DigitView& view_;
+  const int element_bytes_;
+  uint32_t kept_ = 0;  // unreduced before and afterwards
+  std::vector<Node> nodes_;
+  absl::flat_hash_set<std::string> done_;
+  std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>> queue_;
+};
+
+}  // namespace
+
+std::vector<ReshardStep> SearchSteps(const DigitView& view, int element_bytes) {
+  return Search(view, element_bytes).Run();
+}
+
+}  // namespace gangway::partition

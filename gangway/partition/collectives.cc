@@ -87,7 +87,8 @@ Literal ReductionIdentity(Reduction reduction, DType dtype) {
       if (is_float) {
         StoreDouble(dtype, -std::numeric_limits<double>::infinity(), literal.data());
       } else if (IsSigned(dtype)) {
-        StoreInt64(dtype, bits == 64 ? std::numeric_limits<int64_t>::min() : -(int64_t{1} << (bits - 1)), literal.data());
+        StoreInt64(dtype, bits == 64 ? std::numeric_limits<int64_t>::min() : -(int64_t{1} << (bits - 1)),
+                   literal.data());
       }
       break;
     case Reduction::kMin:

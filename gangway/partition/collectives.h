@@ -11,8 +11,8 @@
 
 namespace gangway::partition {
 
-// Groups of a collective over `axes`: the compact iota form where the mesh's device order allows, so that texts and time
-// do not grow with the mesh.
+// Groups of a collective over `axes`: the compact iota form where the mesh's device order allows, so that texts and
+// time do not grow with the mesh.
 hlo::ReplicaGroupList GroupsOver(const Mesh& mesh, const AxisList& axes);
 
 // The value that a reduction leaves unchanged.

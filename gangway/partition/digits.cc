@@ -41,8 +41,8 @@ class Refinement {
     }
   }
 
-  // Splits axes and dimensions until every axis part is one digit wherever it is used. False when the axes' own parts do
-  // not nest.
+  // Splits axes and dimensions until every axis part is one digit wherever it is used. False when the axes' own parts
+  // do not nest.
   bool Run(std::vector<int64_t>* incompatible) {
     for (bool changed = true; changed;) {
       changed = false;

@@ -15,9 +15,13 @@ using hlo::Instruction;
 // dimension view it expanded, one dimension per digit and one per tile.
 class StageEmitter {
  public:
-  StageEmitter(const ReshardStage& stage, CollectiveBuilder* collectives)
-      : stage_(stage), view_(stage.view), mesh_(*stage.view.mesh), collectives_(*collectives),
-        builder_(*collectives->builder()) {}
+  StageEmitter(const ReshardStage& stage, const DimVector& extents, CollectiveBuilder* collectives)
+      : stage_(stage),
+        view_(stage.view),
+        mesh_(*stage.view.mesh),
+        collectives_(*collectives),
+        builder_(*collectives->builder()),
+        extents_(extents) {}
 
   Instruction* Run(Instruction* value) {
     value = Pad(value);
@@ -60,7 +64,8 @@ class StageEmitter {
     for (int place : places) expanded.push_back(ExtentOf(place, holders));
     for (int digit : front) permutation.push_back(std::find(places.begin(), places.end(), digit) - places.begin());
     for (size_t i = 0; i < places.size(); ++i) {
-      if (std::find(front.begin(), front.end(), places[i]) == front.end()) permutation.push_back(static_cast<int64_t>(i));
+      if (std::find(front.begin(), front.end(), places[i]) == front.end())
+        permutation.push_back(static_cast<int64_t>(i));
     }
     return Transposed(Reshaped(x, expanded), permutation);
   }
@@ -132,8 +137,8 @@ class StageEmitter {
     return axes;
   }
 
-  // The digits of one dimension that `digits` names, when they are its first local ones (in `holders`, where all of them
-  // are local): then joining or splitting them is joining or splitting the dimension. -1 otherwise.
+  // The digits of one dimension that `digits` names, when they are its first local ones (in `holders`, where all of
+  // them are local): then joining or splitting them is joining or splitting the dimension. -1 otherwise.
   int64_t LeadingDim(const std::vector<int>& digits, const Holders& holders) const {
     if (digits.empty()) return -1;
     const int dim = view_.digits[digits[0]].dim;
@@ -258,12 +263,10 @@ class StageEmitter {
     const std::vector<int> joined = Released(step);
     const std::vector<int> split = SameAxes(joined, step.before, Taken(step), step.after);
     const AxisList axes = AxesOf(joined, step.before);
-    if (const int64_t dim = LeadingDim(split, step.before); dim >= 0 && view_.digits[joined[0]].dim != dim) {
+    if (const int64_t dim = LeadingDim(split, step.before); dim >= 0) {
       x = collectives_.AllToAll(x, dim, mesh_, axes);
       // The pieces now lie one after the other along `dim`, in the places of `split`; they belong to `joined`.
-      Holders received = step.before;
-      const Instruction* shape_of = ToFront(x, received, split);
-      return FromFront(const_cast<Instruction*>(shape_of), step.after, joined);
+      return FromFront(ToFront(x, step.before, split), step.after, joined);
     }
     x = JoinFront(ToFront(x, step.before, split), split.size());
     return FromFront(collectives_.AllToAll(x, 0, mesh_, axes), step.after, joined);
@@ -336,16 +339,12 @@ class StageEmitter {
     return builder_.Slice(x, DimVector(rank(), 0), limits);
   }
 
- public:
-  void set_extents(DimVector extents) { extents_ = std::move(extents); }
-
- private:
   const ReshardStage& stage_;
   const DigitView& view_;
   const Mesh& mesh_;
   CollectiveBuilder& collectives_;
   hlo::Builder& builder_;
-  DimVector extents_;  // of the whole array
+  const DimVector& extents_;  // of the whole array
 };
 
 }  // namespace
@@ -356,9 +355,7 @@ Instruction* EmitReshard(const ReshardPlan& plan, CollectiveBuilder* collectives
     return collectives->builder()->Splat(ShardShape(WithoutLayout(plan.shape), plan.stages.back().to), 0);
   }
   for (const ReshardStage& stage : plan.stages) {
-    StageEmitter emitter(stage, collectives);
-    emitter.set_extents(plan.shape.dims());
-    value = emitter.Run(value);
+    value = StageEmitter(stage, plan.shape.dims(), collectives).Run(value);
   }
   return value;
 }

@@ -1,4 +1,5 @@
-// How one array gets from one sharding to another: a list of local steps and collectives, found before anything is built.
+// How one array gets from one sharding to another: a list of local steps and collectives, found before anything is
+// built.
 #pragma once
 
 #include <cstdint>

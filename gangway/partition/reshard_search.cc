@@ -71,8 +71,8 @@ class Search {
     return bytes;
   }
 
-  // Adds the state after a move of `kind` over `size` values of a digit; merges it into the running collective where one
-  // instruction can do both.
+  // Adds the state after a move of `kind` over `size` values of a digit; merges it into the running collective where
+  // one instruction can do both.
   void Move(int from, Holders holders, uint32_t pending, StepKind kind, int64_t size, uint32_t touched) {
     const Node& node = nodes_[from];
     Node next;

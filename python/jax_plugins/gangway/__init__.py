@@ -11,7 +11,8 @@ The name "proxy" is served as well where this JAX does not register it itself: l
 
 import os
 
-import jaxfrom jax.extend import backend
+import jax
+from jax.extend import backend
 
 # How long a client waits for the server to answer before JAX reports that the backend cannot be initialized.
 CONNECT_SECONDS = 30
@@ -45,10 +46,11 @@ def connect():
 def initialize():
     """Called by JAX before it makes its first backend."""
     # Without JAX_PLATFORMS a server that is named wins over the local CPU, and none is no error.
-    backend.register_backend_factory("gangway", connect, priority=500, fail_quietly=True)
+    quietly = not os.environ.get("GANGWAY_ADDRESS")
+    backend.register_backend_factory("gangway", connect, priority=500, fail_quietly=quietly)
     wanted = (jax.config.jax_platforms or "").split(",")
     if "proxy" in wanted and not _knows("proxy"):
-        backend.register_backend_factory("proxy", connect, priority=500, fail_quietly=True)
+        backend.register_backend_factory("proxy", connect, priority=500, fail_quietly=quietly)
 
 
 def _knows(platform):

@@ -1,0 +1,51 @@
+// Completion of shardings (GSPMD section 3.5; sdy): from the annotated values of a module to all of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gangway/hlo/module.h"
+#include "gangway/mesh/sharding.h"
+
+namespace gangway::propagate {
+
+struct PropagateOptions {
+  // May completion choose these shardings? One per leaf of the entry's parameters / result, a single entry stands for
+  // all; empty means as the module's config says.
+  std::vector<bool> propagate_to_parameters;
+  std::vector<bool> propagate_to_output;
+  bool record_origins = false;  // fills PropagationReport::origins
+};
+
+// Two shardings of one value that cannot both hold: the first stayed.
+struct Conflict {
+  std::string instruction;
+  int64_t leaf = 0;
+  std::string kept, refused, reason;
+};
+
+// Where an axis on a dimension of a value comes from: it was taken over from `from`, or annotated when that is empty.
+struct Origin {
+  std::string instruction;
+  int64_t leaf = 0, dim = 0;
+  std::string axes;
+  std::string from;
+  std::string rule;  // of the operation it came through
+};
+
+struct PropagationReport {
+  MeshRef mesh;  // over which every sharding is expressed
+  std::vector<Conflict> conflicts;
+  std::vector<std::string> inexpressible;  // annotations kept over a mesh of their own
+  std::vector<Origin> origins;
+  int64_t rounds = 0;  // rules applied
+};
+
+// Gives every instruction of the entry and of what while, call and conditional run (not the scalar computations of
+// reductions, sorts, scatters) a closed sharding per leaf, over one mesh. Annotations stay as they are. `report` may be
+// null. Fails, with the instruction named, on annotations that do not fit.
+absl::Status Propagate(hlo::Module& module, const PropagateOptions& options, PropagationReport* report);
+
+}  // namespace gangway::propagate

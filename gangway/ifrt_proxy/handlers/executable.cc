@@ -1,0 +1,259 @@
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gangway/base/status.h"
+#include "gangway/ifrt_proxy/handlers/handlers.h"
+#include "gangway/ifrt_proxy/protocol.h"
+#include "gangway/mesh/geometry.h"
+#include "xla/pjrt/proto/compile_options.pb.h"
+#include "xla/python/pjrt_ifrt/xla_compiler.pb.h"
+
+namespace gangway::ifrt_proxy {
+namespace {
+
+using compile::ValueInfo;
+using controller::ArraySpec;
+using controller::CompileRequest;
+using controller::DeviceId;
+using controller::Program;
+
+// The device assignment: logical device (partition) -> device. Several replicas are refused: JAX uses partitions for
+// everything.
+absl::StatusOr<std::vector<DeviceId>> AssignedDevices(const xla::ExecutableBuildOptionsProto& build) {
+  std::vector<DeviceId> devices;
+  if (!build.has_device_assignment()) {
+    devices.push_back(DeviceId(static_cast<int32_t>(build.device_ordinal() < 0 ? 0 : build.device_ordinal())));
+    return devices;
+  }
+  for (const auto& computation : build.device_assignment().computation_devices()) {
+    if (computation.replica_device_ids_size() != 1) {
+      return absl::UnimplementedError(
+          absl::StrCat("programs of ", computation.replica_device_ids_size(), " replicas; partitions are served"));
+    }
+    devices.push_back(DeviceId(static_cast<int32_t>(computation.replica_device_ids(0))));
+  }
+  return devices;
+}
+
+absl::StatusOr<CompileRequest> ParseCompileRequest(const wire::CompileRequest& request) {
+  if (request.program().type_name() != "xla::ifrt::XlaProgram") {
+    return absl::UnimplementedError(absl::StrCat("programs of type '", request.program().type_name(), "'"));
+  }
+  if (request.host_callbacks_size() > 0) return absl::UnimplementedError("programs with host callbacks");
+  xla::ifrt::XlaCompileOptionsProto options;
+  if (request.compile_options().type_name() != "xla::ifrt::XlaCompileOptions" ||
+      !options.ParseFromString(request.compile_options().data())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("malformed compile options of type '", request.compile_options().type_name(), "'"));
+  }
+  const auto& build = options.compile_options().executable_build_options();
+  CompileRequest result;
+  result.artifact = request.program().data();
+  GW_ASSIGN_OR_RETURN(result.devices, AssignedDevices(build));
+  result.options.num_partitions = static_cast<int64_t>(result.devices.size());
+  for (bool allowed : build.allow_spmd_sharding_propagation_to_parameters()) {
+    result.options.propagate_to_parameters.push_back(allowed);
+  }
+  for (bool allowed : build.allow_spmd_sharding_propagation_to_output()) {
+    result.options.propagate_to_output.push_back(allowed);
+  }
+  return result;
+}
+
+ArraySpec OutputSpec(const Program& program, const ValueInfo& output) {
+  ArraySpec spec;
+  spec.dtype = output.shape.dtype();
+  spec.dims = output.shape.dims();
+  spec.devices = program.devices;
+  spec.sharding = output.sharding;
+  spec.memory_kind = output.memory_kind;
+  return spec;
+}
+
+// The compiled program of a handle; FAILED_PRECONDITION while it is still being compiled.
+absl::StatusOr<Executable*> Compiled(Session& session, uint64_t handle) {
+  GW_ASSIGN_OR_RETURN(Executable * executable, session.FindExecutable(handle));
+  if (executable->program == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat("executable ", handle, " is not compiled"));
+  }
+  return executable;
+}
+
+void FillMetadata(const Program& program, wire::LoadedExecutableMetadataResponse* response) {
+  const compile::CompiledProgram& compiled = program.compiled;
+  if (program.devices.size() > 1) {
+    auto* parameters = response->mutable_parameter_shardings();
+    for (const ValueInfo& value : compiled.parameters) *parameters->add_shardings() = ToProto(value.sharding);
+    auto* outputs = response->mutable_output_shardings();
+    for (const ValueInfo& value : compiled.outputs) *outputs->add_shardings() = ToProto(value.sharding);
+  }
+  // Layouts: an error means that all are the default, row-major.
+  *response->mutable_parameter_layouts_error() = ToProto(absl::UnimplementedError("all layouts are row-major"));
+  *response->mutable_output_layouts_error() = ToProto(absl::UnimplementedError("all layouts are row-major"));
+  auto* kinds = response->mutable_output_memory_kinds()->add_memory_kind_lists();
+  for (const ValueInfo& value : compiled.outputs) {
+    kinds->add_memory_kinds(value.memory_kind.empty() ? "device" : value.memory_kind);
+  }
+  auto* donated = response->mutable_donated_input_indices();
+  for (size_t i = 0; i < compiled.donation.size(); ++i) {
+    if (compiled.donation[i] != compile::Donation::kNone) donated->add_donated_input_indices(static_cast<uint32_t>(i));
+  }
+  auto* memory = response->mutable_compiled_memory_stats();
+  auto shard_bytes = [](const std::vector<ValueInfo>& values) {
+    int64_t bytes = 0;
+    for (const ValueInfo& value : values) bytes += ShardShape(value.shape, value.sharding).ByteSize();
+    return bytes;
+  };
+  memory->set_argument_size_in_bytes(shard_bytes(compiled.parameters));
+  memory->set_output_size_in_bytes(shard_bytes(compiled.outputs));
+  memory->set_peak_memory_in_bytes(compiled.stats.peak_bytes_per_device);
+  memory->set_generated_code_size_in_bytes(static_cast<int64_t>(compiled.executable.size()));
+  response->set_size_of_generated_code_in_bytes(static_cast<int64_t>(compiled.executable.size()));
+}
+
+void AddFloat(xla::ifrt::AttributeMapProto* map, const std::string& key, double value) {
+  (*map->mutable_attributes())[key].set_float_value(static_cast<float>(value));
+}
+
+}  // namespace
+
+void HandleCompile(Session& session, const wire::CompileRequest& request, const Reply& reply) {
+  auto parsed = ParseCompileRequest(request);
+  if (!parsed.ok()) return reply.Fail(parsed.status());
+  std::vector<DeviceId> devices = parsed->devices;
+  auto [id, ready] = session.controller().Compile(session.id(), *std::move(parsed));
+  uint64_t handle = session.NameExecutable({id, nullptr});
+  // The answer waits for the compilation, since it names the program; requests behind it do not.
+  ready.OnReady([reply, handle, devices,
+                 weak = session.weak_from_this()](const absl::StatusOr<std::shared_ptr<const Program>>& program) {
+    std::shared_ptr<Session> session = weak.lock();
+    if (session == nullptr) return;
+    auto executable = session->FindExecutable(handle);
+    if (!program.ok() || !executable.ok()) {
+      session->ForgetExecutable(handle);
+      return reply.Fail(program.ok() ? absl::CancelledError("executable deleted while compiling") : program.status());
+    }
+    (*executable)->program = *program;
+    IfrtResponse response = reply.Empty();
+    auto* compiled = response.mutable_compile_response();
+    compiled->set_loaded_executable_handle(handle);
+    compiled->set_name((*program)->compiled.name);
+    compiled->set_num_devices(static_cast<int32_t>(devices.size()));
+    for (DeviceId device : devices) {
+      compiled->add_device_ids(device.value());
+      compiled->add_addressable_device_ids(device.value());
+    }
+    compiled->set_fingerprint_value(absl::StrCat((*program)->compiled.name, ".", (*executable)->id.value()));
+    compiled->set_ready_future_handle(session->NameFuture(0, ReadyFuture()));
+    reply.Send(std::move(response));
+  });
+}
+
+void HandleExecutableMetadata(Session& session, const wire::LoadedExecutableMetadataRequest& request,
+                              const Reply& reply) {
+  auto executable = Compiled(session, request.loaded_executable_handle());
+  if (!executable.ok()) return reply.Fail(executable.status());
+  IfrtResponse response = reply.Empty();
+  FillMetadata(*(*executable)->program, response.mutable_loaded_executable_metadata_response());
+  reply.Send(std::move(response));
+}
+
+void HandleExecute(Session& session, const wire::LoadedExecutableExecuteRequest& request, const Reply& reply) {
+  auto execute = [&]() -> absl::StatusOr<controller::ExecuteResult> {
+    GW_ASSIGN_OR_RETURN(Executable * executable, Compiled(session, request.loaded_executable_handle()));
+    GW_ASSIGN_OR_RETURN(auto arguments, session.Arrays(request.args_handles()));
+    controller::ExecuteOptions options;
+    for (int index : request.execute_options().non_donatable_input_indices()) options.non_donatable.insert(index);
+    return session.controller().Execute(session.id(), executable->id, arguments, options);
+  };
+  bool wants_status = request.execute_options().fill_status() || request.result_status_handle() != 0;
+  auto result = execute();
+  if (!result.ok()) {
+    for (uint64_t handle : request.result_array_handle()) session.PoisonArray(handle, result.status());
+    if (request.result_status_handle() != 0) {
+      session.NameFuture(request.result_status_handle(), Future<Unit>(absl::StatusOr<Unit>(result.status())));
+    }
+    return reply.Fail(result.status());
+  }
+  IfrtResponse response = reply.Empty();
+  auto* executed = response.mutable_loaded_executable_execute_response();
+  Executable& executable = **session.FindExecutable(request.loaded_executable_handle());
+  bool client_named = request.result_array_handle_size() > 0;
+  for (size_t i = 0; i < result->outputs.size(); ++i) {
+    uint64_t handle =
+        static_cast<int>(i) < request.result_array_handle_size() ? request.result_array_handle(static_cast<int>(i)) : 0;
+    handle = session.NameArray(handle, result->outputs[i]);
+    if (client_named) continue;  // the client remembers what the first execution told it
+    ArraySpec spec = OutputSpec(*executable.program, executable.program->compiled.outputs[i]);
+    auto* output = executed->add_outputs();
+    *output->mutable_dtype() = ToProto(spec.dtype);
+    for (int64_t dim : spec.dims) output->mutable_shape()->add_dims(dim);
+    *output->mutable_sharding() = ShardingOf(spec);
+    output->set_array_handle(handle);
+  }
+  if (wants_status) {
+    uint64_t handle = session.NameFuture(request.result_status_handle(), result->done);
+    // The client aborts when it is given a status handle it did not leave to us.
+    if (request.result_status_handle() == 0) executed->set_status_handle(handle);
+  }
+  reply.Send(std::move(response));
+}
+
+void HandleFetchExecuteResult(Session& session, const wire::LoadedExecutableFetchExecuteResultRequest& request,
+                              const Reply& reply) {
+  auto done = session.TakeFuture(request.result_status_handle());
+  if (!done.ok()) return reply.Fail(done.status());
+  done->OnReady([reply](const absl::StatusOr<Unit>& outcome) { reply.OkOrFail(outcome.status()); });
+}
+
+void HandleCostAnalysis(Session& session, const wire::LoadedExecutableCostAnalysisRequest& request,
+                        const Reply& reply) {
+  auto executable = Compiled(session, request.loaded_executable_handle());
+  if (!executable.ok()) return reply.Fail(executable.status());
+  const compile::ProgramStats& stats = (*executable)->program->compiled.stats;
+  IfrtResponse response = reply.Empty();
+  auto* attributes = response.mutable_loaded_executable_cost_analysis_response()->mutable_attributes();
+  AddFloat(attributes, "flops", stats.flops_per_device);
+  AddFloat(attributes, "bytes accessed", stats.bytes_accessed_per_device);
+  for (const auto& [name, collective] : stats.collectives) {
+    AddFloat(attributes, absl::StrCat(name, " bytes received"), collective.bytes_received);
+    AddFloat(attributes, absl::StrCat(name, " count"), collective.executed);
+  }
+  reply.Send(std::move(response));
+}
+
+void HandleProgramText(Session& session, const wire::LoadedExecutableHumanReadableProgramTextRequest& request,
+                       const Reply& reply) {
+  auto executable = Compiled(session, request.loaded_executable_handle());
+  if (!executable.ok()) return reply.Fail(executable.status());
+  IfrtResponse response = reply.Empty();
+  response.mutable_loaded_executable_human_readable_program_text_response()->set_human_readable_program_text(
+      (*executable)->program->compiled.per_device->ToString());
+  reply.Send(std::move(response));
+}
+
+void HandleDeleteExecutable(Session& session, const wire::LoadedExecutableDeleteRequest& request, const Reply& reply) {
+  session.ForgetExecutable(request.loaded_executable_handle());
+  IfrtResponse response = reply.Empty();
+  response.mutable_loaded_executable_delete_response()->set_future_handle(session.NameFuture(0, ReadyFuture()));
+  reply.Send(std::move(response));
+}
+
+void HandleIsExecutableDeleted(Session& session, const wire::LoadedExecutableIsDeletedRequest& request,
+                               const Reply& reply) {
+  IfrtResponse response = reply.Empty();
+  response.mutable_loaded_executable_is_deleted_response()->set_is_deleted(
+      !session.FindExecutable(request.loaded_executable_handle()).ok());
+  reply.Send(std::move(response));
+}
+
+void HandleDestructExecutable(Session& session, const wire::LoadedExecutableDestructRequest& request,
+                              const Reply& reply) {
+  session.ForgetExecutable(request.loaded_executable_handle());
+  reply.Ok();
+}
+
+}  // namespace gangway::ifrt_proxy

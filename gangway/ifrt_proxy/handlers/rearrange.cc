@@ -1,0 +1,237 @@
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gangway/base/status.h"
+#include "gangway/ifrt_proxy/handlers/handlers.h"
+#include "gangway/ifrt_proxy/protocol.h"
+
+namespace gangway::ifrt_proxy {
+namespace {
+
+using controller::ArrayId;
+using controller::ArraySpec;
+
+bool DonatesInput(xla::ifrt::proto::ArrayCopySemantics semantics) {
+  return semantics == xla::ifrt::proto::ARRAY_COPY_SEMANTICS_DONATE_INPUT;
+}
+
+absl::StatusOr<ArrayId> Assemble(Session& session, const wire::AssembleArrayFromSingleDeviceArraysRequest& request) {
+  GW_ASSIGN_OR_RETURN(std::vector<ArrayId> parts, session.Arrays(request.single_device_array_handles()));
+  DType dtype;
+  if (request.has_dtype()) {
+    GW_ASSIGN_OR_RETURN(dtype, FromProto(request.dtype()));
+  } else {
+    if (parts.empty()) return absl::InvalidArgumentError("no arrays to assemble");
+    GW_ASSIGN_OR_RETURN(const ArraySpec* first, session.controller().Spec(parts[0]));
+    dtype = first->dtype;
+  }
+  DimVector dims(request.shape().dims().begin(), request.shape().dims().end());
+  GW_ASSIGN_OR_RETURN(ArraySpec spec, MakeArraySpec(dtype, std::move(dims), request.sharding()));
+  GW_ASSIGN_OR_RETURN(ArrayId array, session.controller().Assemble(session.id(), std::move(spec), parts));
+  if (DonatesInput(request.copy_semantics())) {
+    for (ArrayId part : parts) (void)session.controller().Delete(part);
+  }
+  return array;
+}
+
+uint64_t HandleAt(const google::protobuf::RepeatedField<uint64_t>& handles, int i) {
+  return i < handles.size() ? handles[i] : 0;
+}
+
+// Names each array by the client's handles, or fails all of them.
+template <typename AddHandle>
+void AnswerArrays(Session& session, const google::protobuf::RepeatedField<uint64_t>& handles,
+                  const absl::StatusOr<std::vector<ArrayId>>& arrays, const Reply& reply, AddHandle add_handle) {
+  if (!arrays.ok()) {
+    for (uint64_t handle : handles) session.PoisonArray(handle, arrays.status());
+    return reply.Fail(arrays.status());
+  }
+  IfrtResponse response = reply.Empty();
+  for (size_t i = 0; i < arrays->size(); ++i) {
+    add_handle(&response, session.NameArray(HandleAt(handles, static_cast<int>(i)), (*arrays)[i]));
+  }
+  reply.Send(std::move(response));
+}
+
+// The positions of an interval list: start, start+step, ... below end, for each interval.
+using Ints = google::protobuf::RepeatedField<int64_t>;
+absl::StatusOr<std::vector<int64_t>> Positions(const Ints& start, const Ints& end, const Ints& step, int64_t limit) {
+  std::vector<int64_t> positions;
+  if (start.size() != end.size() || start.size() != step.size()) {
+    return absl::InvalidArgumentError("remap plan: intervals are incomplete");
+  }
+  for (int i = 0; i < start.size(); ++i) {
+    if (start[i] < 0 || end[i] > limit || step[i] < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("remap plan: interval [", start[i], ":", end[i], ":", step[i], "] of ", limit, " shards"));
+    }
+    for (int64_t p = start[i]; p < end[i]; p += step[i]) positions.push_back(p);
+  }
+  return positions;
+}
+
+// Takes the inputs apart, moves shards as the plan says, joins the outputs; the single-device views are dropped again.
+absl::StatusOr<std::vector<ArrayId>> Remap(Session& session, const wire::RemapArraysRequest& request) {
+  controller::Controller& controller = session.controller();
+  GW_ASSIGN_OR_RETURN(std::vector<ArrayId> inputs, session.Arrays(request.array_handles()));
+  std::vector<std::vector<ArrayId>> parts;
+  auto release_parts = [&] {
+    for (const auto& list : parts) {
+      for (ArrayId part : list) controller.Release(part);
+    }
+  };
+  for (ArrayId input : inputs) {
+    auto list = controller.Disassemble(session.id(), input);
+    if (!list.ok()) {
+      release_parts();
+      return list.status();
+    }
+    parts.push_back(*std::move(list));
+  }
+  auto remap = [&]() -> absl::StatusOr<std::vector<ArrayId>> {
+    std::vector<ArraySpec> specs;
+    std::vector<std::vector<std::optional<ArrayId>>> slots;
+    for (const auto& spec : request.plan().output_specs()) {
+      GW_ASSIGN_OR_RETURN(specs.emplace_back(), MakeArraySpec(spec));
+      slots.emplace_back(specs.back().devices.size());
+    }
+    for (const auto& mapping : request.plan().mappings()) {
+      if (mapping.in_array() < 0 || mapping.in_array() >= static_cast<int>(parts.size()) || mapping.out_array() < 0 ||
+          mapping.out_array() >= static_cast<int>(slots.size())) {
+        return absl::InvalidArgumentError("remap plan: array index out of range");
+      }
+      const auto& in = parts[mapping.in_array()];
+      auto& out = slots[mapping.out_array()];
+      GW_ASSIGN_OR_RETURN(auto from,
+                          Positions(mapping.from_start(), mapping.from_end(), mapping.from_step(), in.size()));
+      GW_ASSIGN_OR_RETURN(auto to, Positions(mapping.to_start(), mapping.to_end(), mapping.to_step(), out.size()));
+      if (from.size() != to.size()) return absl::InvalidArgumentError("remap plan: mapping sizes differ");
+      for (size_t i = 0; i < from.size(); ++i) out[to[i]] = in[from[i]];
+    }
+    std::vector<ArrayId> outputs;
+    for (size_t i = 0; i < specs.size(); ++i) {
+      std::vector<ArrayId> shards;
+      for (const auto& slot : slots[i]) {
+        if (!slot.has_value()) return absl::InvalidArgumentError("remap plan: an output shard has no input");
+        shards.push_back(*slot);
+      }
+      GW_ASSIGN_OR_RETURN(ArrayId output, controller.Assemble(session.id(), std::move(specs[i]), shards));
+      outputs.push_back(output);
+    }
+    return outputs;
+  };
+  auto outputs = remap();
+  release_parts();
+  if (outputs.ok() && DonatesInput(request.copy_semantics())) {
+    for (ArrayId input : inputs) (void)controller.Delete(input);
+  }
+  return outputs;
+}
+
+absl::StatusOr<std::vector<ArrayId>> Bitcast(Session& session, const wire::BitcastArraysRequest& request) {
+  GW_ASSIGN_OR_RETURN(std::vector<ArrayId> inputs, session.Arrays(request.array_handles()));
+  if (static_cast<int>(inputs.size()) != request.array_specs_size()) {
+    return absl::InvalidArgumentError("as many array specs as arrays are needed");
+  }
+  std::vector<ArrayId> outputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    GW_ASSIGN_OR_RETURN(ArraySpec spec, MakeArraySpec(request.array_specs(static_cast<int>(i))));
+    GW_ASSIGN_OR_RETURN(ArrayId output, session.controller().Remap(session.id(), inputs[i], std::move(spec)));
+    outputs.push_back(output);
+    if (DonatesInput(request.copy_semantics())) (void)session.controller().Delete(inputs[i]);
+  }
+  return outputs;
+}
+
+absl::StatusOr<std::vector<ArrayId>> CopyArrays(Session& session, const wire::CopyArraysRequest& request) {
+  GW_ASSIGN_OR_RETURN(std::vector<ArrayId> inputs, session.Arrays(request.array_handles()));
+  std::vector<ArrayId> outputs;
+  for (ArrayId input : inputs) {
+    GW_ASSIGN_OR_RETURN(const ArraySpec* spec, session.controller().Spec(input));
+    std::vector<controller::DeviceId> devices = spec->devices;
+    if (request.device_ids_size() > 0) {
+      devices.clear();
+      for (int32_t id : request.device_ids()) devices.push_back(controller::DeviceId(id));
+    }
+    std::optional<std::string> memory_kind;
+    if (request.has_memory_kind()) memory_kind = request.memory_kind();
+    GW_ASSIGN_OR_RETURN(ArrayId output,
+                        session.controller().Copy(session.id(), input, std::move(devices), std::move(memory_kind),
+                                                  DonatesInput(request.copy_semantics())));
+    outputs.push_back(output);
+  }
+  return outputs;
+}
+
+absl::StatusOr<ArrayId> FirstShard(Session& session, uint64_t handle) {
+  GW_ASSIGN_OR_RETURN(ArrayId array, session.Array(handle));
+  GW_ASSIGN_OR_RETURN(std::vector<ArrayId> parts, session.controller().Disassemble(session.id(), array));
+  if (parts.empty()) return absl::InvalidArgumentError("array without shards");
+  for (size_t i = 1; i < parts.size(); ++i) session.controller().Release(parts[i]);
+  return parts[0];
+}
+
+}  // namespace
+
+void HandleAssemble(Session& session, const wire::AssembleArrayFromSingleDeviceArraysRequest& request,
+                    const Reply& reply) {
+  auto array = Assemble(session, request);
+  if (!array.ok()) {
+    session.PoisonArray(request.result_handle(), array.status());
+    return reply.Fail(array.status());
+  }
+  IfrtResponse response = reply.Empty();
+  response.mutable_assemble_array_from_single_device_arrays_response()->set_array_handle(
+      session.NameArray(request.result_handle(), *array));
+  reply.Send(std::move(response));
+}
+
+void HandleDisassemble(Session& session, const wire::DisassembleIntoSingleDeviceArraysRequest& request,
+                       const Reply& reply) {
+  auto disassemble = [&]() -> absl::StatusOr<std::vector<ArrayId>> {
+    GW_ASSIGN_OR_RETURN(ArrayId array, session.Array(request.array_handle()));
+    return session.controller().Disassemble(session.id(), array);
+  };
+  AnswerArrays(session, request.result_handles(), disassemble(), reply, [](IfrtResponse* response, uint64_t handle) {
+    response->mutable_disassemble_into_single_device_arrays_response()->add_array_handles(handle);
+  });
+}
+
+void HandleRemap(Session& session, const wire::RemapArraysRequest& request, const Reply& reply) {
+  AnswerArrays(session, request.result_handles(), Remap(session, request), reply,
+               [](IfrtResponse* response, uint64_t handle) {
+                 response->mutable_remap_arrays_response()->add_array_handles(handle);
+               });
+}
+
+void HandleBitcast(Session& session, const wire::BitcastArraysRequest& request, const Reply& reply) {
+  AnswerArrays(session, request.result_handles(), Bitcast(session, request), reply,
+               [](IfrtResponse* response, uint64_t handle) {
+                 response->mutable_bitcast_arrays_response()->add_array_handles(handle);
+               });
+}
+
+void HandleCopyArrays(Session& session, const wire::CopyArraysRequest& request, const Reply& reply) {
+  AnswerArrays(session, request.result_handles(), CopyArrays(session, request), reply,
+               [](IfrtResponse* response, uint64_t handle) {
+                 response->mutable_copy_arrays_response()->add_array_handles(handle);
+               });
+}
+
+void HandleFullyReplicatedShard(Session& session, const wire::FullyReplicatedShardRequest& request,
+                                const Reply& reply) {
+  auto array = FirstShard(session, request.array_handle());
+  if (!array.ok()) {
+    session.PoisonArray(request.result_handle(), array.status());
+    return reply.Fail(array.status());
+  }
+  IfrtResponse response = reply.Empty();
+  response.mutable_fully_replicated_shard_response()->set_array_handle(
+      session.NameArray(request.result_handle(), *array));
+  reply.Send(std::move(response));
+}
+
+}  // namespace gangway::ifrt_proxy

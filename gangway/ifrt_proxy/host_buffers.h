@@ -1,0 +1,62 @@
+// Host buffers on their way between a client and an array: they travel beside the session's stream, under a handle.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace gangway::ifrt_proxy {
+
+using SharedBytes = std::shared_ptr<const std::string>;  // shared: an RPC may still send what the session has dropped
+
+// The buffers of one session. Thread-safe: filled and read by RPC threads, taken by the session.
+class HostBuffers {
+ public:
+  using OnArrival = std::function<void()>;
+
+  explicit HostBuffers(int64_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
+
+  // Keeps the bytes; RESOURCE_EXHAUSTED when the session holds too much already, ALREADY_EXISTS for a handle in use,
+  // CANCELLED after Close.
+  absl::Status Store(uint64_t handle, SharedBytes bytes);
+  // An error that takes the buffer's place: whoever asks for it gets the error.
+  void StoreError(uint64_t handle, absl::Status error);
+
+  bool Contains(uint64_t handle) const;
+  // Calls back once, on the thread that stores the handle or closes the session, or at once when it is there. One per
+  // handle.
+  void WhenStored(uint64_t handle, OnArrival callback);
+
+  // Removes and returns; NOT_FOUND when absent.
+  absl::StatusOr<SharedBytes> Take(uint64_t handle);
+  // Waits for the handle and returns it without removing it.
+  absl::StatusOr<SharedBytes> Await(uint64_t handle, absl::Time deadline);
+  void Delete(uint64_t handle);
+  // Drops everything and wakes everybody.
+  void Close();
+
+ private:
+  struct Entry {
+    SharedBytes bytes;
+    absl::Status error;
+  };
+  absl::Status Insert(uint64_t handle, Entry entry);
+
+  const int64_t capacity_bytes_;
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, OnArrival> waiting_ ABSL_GUARDED_BY(mutex_);
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace gangway::ifrt_proxy

@@ -1,0 +1,296 @@
+#include "gangway/ifrt_proxy/server.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "gangway/base/status.h"
+#include "gangway/ifrt_proxy/inbox.h"
+#include "gangway/ifrt_proxy/outbox.h"
+#include "gangway/ifrt_proxy/protocol.h"
+#include "gangway/ifrt_proxy/session.h"
+#include "spdlog/spdlog.h"
+#include "xla/python/ifrt_proxy/common/grpc_ifrt_service.grpc.pb.h"
+
+namespace gangway::ifrt_proxy {
+namespace {
+
+using namespace xla::ifrt::proxy;  // NOLINT: the service's messages
+
+constexpr char kSessionMetadata[] = "ifrt-proxy-grpc-ifrt-session-metadata-bin";
+constexpr char kStoreMetadata[] = "ifrt-proxy-grpc-host-buffer-store-metadata-bin";
+constexpr size_t kChunkBytes = size_t{1} << 20;
+constexpr size_t kInboxCapacity = 4096;
+constexpr absl::Duration kLookupDeadline = absl::Minutes(10);
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
+}
+
+template <typename Message>
+absl::StatusOr<Message> ReadMetadata(const grpc::ServerContext& context, const char* key) {
+  auto it = context.client_metadata().find(key);
+  Message message;
+  if (it == context.client_metadata().end() ||
+      !message.ParseFromArray(it->second.data(), static_cast<int>(it->second.size()))) {
+    return absl::InvalidArgumentError(absl::StrCat("missing or malformed metadata ", key));
+  }
+  return message;
+}
+
+controller::SessionInfo InfoOf(const GrpcIfrtSessionMetadata& metadata, const grpc::ServerContext& context) {
+  controller::SessionInfo info;
+  info.name = context.peer();
+  const auto& attributes = metadata.initialization_data().attributes();
+  if (auto it = attributes.find("tenant"); it != attributes.end()) info.tenant = it->second.string_value();
+  if (auto it = attributes.find("weight"); it != attributes.end() && it->second.float_value() > 0) {
+    info.weight = it->second.float_value();
+  }
+  return info;
+}
+
+// Sessions by id, for the calls that travel beside a session's stream. Thread-safe.
+class SessionTable {
+ public:
+  explicit SessionTable(size_t limit) : limit_(limit) {}
+
+  absl::StatusOr<uint64_t> Reserve() {
+    absl::MutexLock lock(&mutex_);
+    if (sessions_.size() >= limit_) return absl::ResourceExhaustedError(absl::StrCat("already ", limit_, " sessions"));
+    sessions_[++last_];
+    return last_;
+  }
+  void Put(uint64_t id, std::shared_ptr<Session> session) {
+    absl::MutexLock lock(&mutex_);
+    sessions_[id] = std::move(session);
+  }
+  void Remove(uint64_t id) {
+    absl::MutexLock lock(&mutex_);
+    sessions_.erase(id);
+  }
+  absl::StatusOr<std::shared_ptr<HostBuffers>> Buffers(uint64_t id) const {
+    absl::MutexLock lock(&mutex_);
+    auto it = sessions_.find(id);
+    if (it == sessions_.end() || it->second == nullptr) return absl::NotFoundError(absl::StrCat("no session ", id));
+    return it->second->host_buffers();
+  }
+  std::vector<std::shared_ptr<Session>> All() const {
+    absl::MutexLock lock(&mutex_);
+    std::vector<std::shared_ptr<Session>> all;
+    for (const auto& [id, session] : sessions_) {
+      if (session != nullptr) all.push_back(session);
+    }
+    return all;
+  }
+
+ private:
+  const size_t limit_;
+  mutable absl::Mutex mutex_;
+  // Shared with the calls that use them; a null session is about to open.
+  absl::flat_hash_map<uint64_t, std::shared_ptr<Session>> sessions_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// gRPC's threads run these; each stream keeps one while it lasts.
+class Service final : public GrpcIfrtService::Service {
+ public:
+  Service(controller::Controller& controller, const Clock& clock, const ServerOptions& options)
+      : controller_(controller), clock_(clock), options_(options), sessions_(options.max_sessions) {}
+
+  // Lets sessions give up what they have waited for too long.
+  void ExpireWaits() {
+    for (const std::shared_ptr<Session>& session : sessions_.All()) {
+      controller_.loop().Post([session, now = clock_.Now()] { session->ExpireWait(now); });
+    }
+  }
+
+  grpc::Status GetVersion(grpc::ServerContext*, const GrpcGetVersionRequest* request,
+                          GrpcGetVersionResponse* response) override {
+    auto version = NegotiateVersion(request->min_version(), request->max_version());
+    if (!version.ok()) return ToGrpc(version.status());
+    *response->mutable_version() = *std::move(version);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status IfrtSession(grpc::ServerContext* context,
+                           grpc::ServerReaderWriter<IfrtResponse, IfrtRequest>* stream) override {
+    auto metadata = ReadMetadata<GrpcIfrtSessionMetadata>(*context, kSessionMetadata);
+    if (!metadata.ok()) return ToGrpc(metadata.status());
+    auto id = sessions_.Reserve();
+    if (!id.ok()) return ToGrpc(id.status());
+    spdlog::info("session {}: opened by {}", *id, context->peer());
+    RunSession(*id, InfoOf(*metadata, *context), stream);
+    sessions_.Remove(*id);
+    spdlog::info("session {}: closed", *id);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status HostBufferStore(grpc::ServerContext* context, grpc::ServerReader<GrpcHostBufferStoreRequest>* reader,
+                               GrpcHostBufferStoreResponse*) override {
+    auto metadata = ReadMetadata<GrpcHostBufferStoreMetadata>(*context, kStoreMetadata);
+    if (!metadata.ok()) return ToGrpc(metadata.status());
+    auto buffers = sessions_.Buffers(metadata->session_id());
+    if (!buffers.ok()) return ToGrpc(buffers.status());
+    absl::Status status = ReceiveBuffer(*metadata, reader, **buffers);
+    if (!status.ok()) (*buffers)->StoreError(metadata->handle(), status);
+    return ToGrpc(status);
+  }
+
+  grpc::Status HostBufferLookup(grpc::ServerContext*, const GrpcHostBufferLookupRequest* request,
+                                grpc::ServerWriter<GrpcHostBufferLookupResponse>* writer) override {
+    auto buffers = sessions_.Buffers(request->session_id());
+    if (!buffers.ok()) return ToGrpc(buffers.status());
+    auto bytes = (*buffers)->Await(request->handle(), clock_.Now() + kLookupDeadline);
+    if (!bytes.ok()) return ToGrpc(bytes.status());
+    size_t at = 0;
+    do {  // an empty buffer still takes one message
+      GrpcHostBufferLookupResponse chunk;
+      chunk.set_data((*bytes)->substr(at, kChunkBytes));
+      at += kChunkBytes;
+      if (!writer->Write(chunk)) return grpc::Status::CANCELLED;
+    } while (at < (*bytes)->size());
+    return grpc::Status::OK;
+  }
+
+  grpc::Status HostBufferDelete(grpc::ServerContext*, const GrpcHostBufferDeleteRequest* request,
+                                GrpcHostBufferDeleteResponse*) override {
+    auto buffers = sessions_.Buffers(request->session_id());
+    if (!buffers.ok()) return ToGrpc(buffers.status());
+    (*buffers)->Delete(request->handle());
+    return grpc::Status::OK;
+  }
+
+  grpc::Status HostBufferReadFromDisk(grpc::ServerContext*, const GrpcHostBufferReadFromDiskRequest*,
+                                      GrpcHostBufferReadFromDiskResponse*) override {
+    // A client names a file for us to open: never done.
+    return grpc::Status(
+        grpc::StatusCode::UNIMPLEMENTED,
+        "transfers through files are not served; unset IFRT_PROXY_GRPC_LARGE_TRANSFER_OPTIMIZATION_THRESHOLD_BYTES");
+  }
+
+ private:
+  static absl::Status ReceiveBuffer(const GrpcHostBufferStoreMetadata& metadata,
+                                    grpc::ServerReader<GrpcHostBufferStoreRequest>* reader, HostBuffers& buffers) {
+    int64_t size = metadata.buffer_size();
+    if (size < 0)
+      return absl::InvalidArgumentError(absl::StrCat("host buffer ", metadata.handle(), " of negative size"));
+    std::string bytes;
+    // A claimed size is only believed as bytes arrive.
+    bytes.reserve(std::min<int64_t>(size, int64_t{64} << 20));
+    GrpcHostBufferStoreRequest chunk;
+    while (reader->Read(&chunk)) {
+      if (static_cast<int64_t>(bytes.size() + chunk.data().size()) > size) {
+        return absl::InvalidArgumentError(absl::StrCat("host buffer ", metadata.handle(), " is larger than announced"));
+      }
+      if (bytes.empty() && static_cast<int64_t>(chunk.data().size()) == size) {
+        bytes = std::move(*chunk.mutable_data());
+      } else {
+        bytes.append(chunk.data());
+      }
+    }
+    if (static_cast<int64_t>(bytes.size()) != size) {
+      return absl::DataLossError(
+          absl::StrCat("host buffer ", metadata.handle(), ": ", bytes.size(), " of ", size, " bytes arrived"));
+    }
+    return buffers.Store(metadata.handle(), std::make_shared<const std::string>(std::move(bytes)));
+  }
+
+  // Reads requests until the client hangs up; a second thread writes responses, so that neither direction waits for the
+  // other.
+  void RunSession(uint64_t id, controller::SessionInfo info,
+                  grpc::ServerReaderWriter<IfrtResponse, IfrtRequest>* stream) {
+    auto outbox = std::make_shared<Outbox>();
+    Session::Options options;
+    options.session_id = id;
+    options.info = std::move(info);
+    auto buffers = std::make_shared<HostBuffers>(options_.host_buffer_capacity);
+    auto session = std::make_shared<Session>(controller_, clock_, buffers, options,
+                                             [outbox](IfrtResponse response) { outbox->Add(std::move(response)); });
+    controller_.loop().Post([session] { session->Open(); });
+    sessions_.Put(id, session);
+    std::thread writer([outbox, stream] { Write(*outbox, stream); });
+    auto inbox = std::make_shared<Inbox>(session, controller_.loop(), kInboxCapacity);
+    auto request = std::make_unique<IfrtRequest>();
+    while (stream->Read(request.get())) {
+      inbox->Add(std::move(request));
+      request = std::make_unique<IfrtRequest>();
+    }
+    outbox->Close();
+    writer.join();
+    // The session's last task on the loop: what it owned is free when the stream's call has returned.
+    absl::Notification closed;
+    controller_.loop().Post([&] {
+      session->Close();
+      closed.Notify();
+    });
+    closed.WaitForNotification();
+  }
+
+  static void Write(Outbox& outbox, grpc::ServerReaderWriter<IfrtResponse, IfrtRequest>* stream) {
+    bool open = true;
+    while (auto responses = outbox.TakeAll()) {
+      for (size_t i = 0; i < responses->size() && open; ++i) {
+        grpc::WriteOptions write;
+        if (i + 1 < responses->size()) write.set_buffer_hint();  // more follow: one packet for all
+        open = stream->Write((*responses)[i], write);
+      }
+    }
+  }
+
+  controller::Controller& controller_;
+  const Clock& clock_;
+  const ServerOptions options_;
+  SessionTable sessions_;
+};
+
+class GrpcServer final : public Server {
+ public:
+  GrpcServer(std::unique_ptr<Service> service, std::unique_ptr<grpc::Server> server, int port)
+      : service_(std::move(service)), server_(std::move(server)), port_(port), housekeeper_([this] { KeepHouse(); }) {}
+  ~GrpcServer() override {
+    stopping_.Notify();
+    housekeeper_.join();
+    // Open streams are cancelled at once: a client that hangs must not keep us.
+    server_->Shutdown(std::chrono::system_clock::now());
+    server_->Wait();
+  }
+  int port() const override { return port_; }
+
+ private:
+  void KeepHouse() {
+    while (!stopping_.WaitForNotificationWithTimeout(absl::Seconds(1))) service_->ExpireWaits();
+  }
+
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<grpc::Server> server_;
+  int port_;
+  absl::Notification stopping_;
+  std::thread housekeeper_;  // last: it uses the members above
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> StartServer(controller::Controller& controller, const Clock& clock,
+                                                    const ServerOptions& options) {
+  auto service = std::make_unique<Service>(controller, clock, options);
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &port);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // two servers on one port must be an error
+  builder.SetMaxReceiveMessageSize(static_cast<int>(std::min<int64_t>(options.max_message_bytes, INT32_MAX)));
+  builder.SetMaxSendMessageSize(-1);
+  builder.RegisterService(service.get());
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    return absl::AlreadyExistsError(absl::StrCat("cannot listen on ", options.address, ": address in use or not ours"));
+  }
+  return std::make_unique<GrpcServer>(std::move(service), std::move(server), port);
+}
+
+}  // namespace gangway::ifrt_proxy

@@ -1,0 +1,31 @@
+// The gRPC door for stock JAX clients.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "gangway/base/clock.h"
+#include "gangway/controller/controller.h"
+
+namespace gangway::ifrt_proxy {
+
+struct ServerOptions {
+  std::string address = "127.0.0.1:0";              // port 0: any free one
+  int64_t host_buffer_capacity = int64_t{8} << 30;  // bytes a session may have in flight beside its stream
+  int max_sessions = 256;
+  int64_t max_message_bytes = int64_t{1} << 30;
+};
+
+// Serves until destroyed, which ends every session first. The controller must outlive it. Thread-safe.
+class Server {
+ public:
+  virtual ~Server() = default;
+  virtual int port() const = 0;
+};
+
+// ALREADY_EXISTS naming the address when it cannot be listened on.
+absl::StatusOr<std::unique_ptr<Server>> StartServer(controller::Controller& controller, const Clock& clock,
+                                                    const ServerOptions& options);
+
+}  // namespace gangway::ifrt_proxy

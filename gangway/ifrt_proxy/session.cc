@@ -1,0 +1,255 @@
+#include "gangway/ifrt_proxy/session.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gangway/base/check.h"
+#include "gangway/base/status.h"
+#include "gangway/ifrt_proxy/handlers/handlers.h"
+#include "gangway/ifrt_proxy/protocol.h"
+
+namespace gangway::ifrt_proxy {
+namespace {
+
+// Host buffers a request consumes and that must have arrived before it takes effect.
+std::vector<uint64_t> NeededHostBuffers(const IfrtRequest& request) {
+  std::vector<uint64_t> handles;
+  if (request.has_make_array_from_host_buffer_request()) {
+    handles.push_back(request.make_array_from_host_buffer_request().host_buffer_handle());
+  }
+  for (const auto& spec : request.make_arrays_from_host_buffer_shards_request().specs()) {
+    for (const auto& buffer : spec.host_buffers()) handles.push_back(buffer.host_buffer_handle());
+  }
+  return handles;
+}
+
+}  // namespace
+
+Reply::Reply(std::shared_ptr<const Sink> sink, const IfrtRequest& request)
+    : sink_(std::move(sink)),
+      operation_(request.request_metadata().op_id()),
+      // A response has the field number of its request.
+      response_field_(request.request_case()) {}
+
+void Reply::Send(IfrtResponse response) const {
+  response.mutable_response_metadata()->set_op_id(operation_);
+  (*sink_)(std::move(response));
+}
+
+IfrtResponse Reply::Empty() const {
+  IfrtResponse response;
+  const auto* field = IfrtResponse::descriptor()->FindFieldByNumber(response_field_);
+  if (field != nullptr && response_field_ != 0) response.GetReflection()->MutableMessage(&response, field);
+  return response;
+}
+
+void Reply::Fail(const absl::Status& status) const {
+  IfrtResponse response = Empty();
+  *response.mutable_response_metadata()->mutable_status() = ToProto(status);
+  Send(std::move(response));
+}
+
+Session::Session(controller::Controller& controller, const Clock& clock, std::shared_ptr<HostBuffers> host_buffers,
+                 Options options, Reply::Sink sink)
+    : controller_(controller),
+      clock_(clock),
+      host_buffers_(std::move(host_buffers)),
+      options_(std::move(options)),
+      sink_(std::make_shared<const Reply::Sink>(std::move(sink))) {}
+
+Session::~Session() = default;
+
+void Session::Open() { id_ = controller_.OpenSession(options_.info); }
+
+void Session::Close() {
+  if (std::exchange(closed_, true)) return;
+  host_buffers_->Close();
+  queue_.clear();
+  arrays_.clear();
+  futures_.clear();
+  executables_.clear();
+  controller_.CloseSession(id_);
+}
+
+void Session::Handle(std::unique_ptr<IfrtRequest> request) {
+  GW_CHECK(controller_.loop().InLoop());
+  if (closed_) return;
+  queue_.push_back(std::move(request));
+  Drain();
+}
+
+void Session::Drain() {
+  while (!closed_ && !awaited_.has_value() && !queue_.empty()) {
+    for (uint64_t handle : NeededHostBuffers(*queue_.front())) {
+      if (host_buffers_->Contains(handle)) continue;
+      AwaitHostBuffer(handle);
+      return;
+    }
+    std::unique_ptr<IfrtRequest> request = std::move(queue_.front());
+    queue_.pop_front();
+    Dispatch(*request);
+  }
+}
+
+void Session::AwaitHostBuffer(uint64_t handle) {
+  awaited_ = handle;
+  awaited_since_ = clock_.Now();
+  host_buffers_->WhenStored(handle, [weak = weak_from_this(), handle, &loop = controller_.loop()] {
+    loop.Post([weak, handle] {
+      std::shared_ptr<Session> self = weak.lock();
+      if (self == nullptr || self->awaited_ != handle) return;
+      self->awaited_.reset();
+      self->Drain();
+    });
+  });
+}
+
+void Session::ExpireWait(absl::Time now) {
+  if (!awaited_.has_value() || now - awaited_since_ < options_.host_buffer_deadline) return;
+  // The error takes the buffer's place, so the request that wants it reports it.
+  host_buffers_->StoreError(
+      *awaited_, absl::DeadlineExceededError(absl::StrCat("session ", options_.session_id, ": host buffer ", *awaited_,
+                                                          " did not arrive within ",
+                                                          absl::FormatDuration(options_.host_buffer_deadline))));
+}
+
+void Session::Dispatch(const IfrtRequest& request) {
+  Reply reply(sink_, request);
+  switch (request.request_case()) {
+    case IfrtRequest::kInitRequest:
+      return HandleInit(*this, reply);
+    case IfrtRequest::kGetDefaultDeviceAssignmentRequest:
+      return HandleDefaultDeviceAssignment(*this, request.get_default_device_assignment_request(), reply);
+    case IfrtRequest::kGetDefaultLayoutRequest:
+      return HandleDefaultLayout(request.get_default_layout_request(), reply);
+    case IfrtRequest::kCheckFutureRequest:
+      return HandleCheckFuture(*this, request.check_future_request(), reply);
+    case IfrtRequest::kCheckValueReadyRequest:
+      return HandleCheckValueReady(*this, request.check_value_ready_request(), reply);
+    case IfrtRequest::kMakeArrayFromHostBufferRequest:
+      return HandleMakeArray(*this, request.make_array_from_host_buffer_request(), reply);
+    case IfrtRequest::kMakeArraysFromHostBufferShardsRequest:
+      return HandleMakeArrays(*this, request.make_arrays_from_host_buffer_shards_request(), reply);
+    case IfrtRequest::kMakeErrorArraysRequest:
+      return HandleMakeErrorArrays(*this, request.make_error_arrays_request(), reply);
+    case IfrtRequest::kAssembleArrayFromSingleDeviceArraysRequest:
+      return HandleAssemble(*this, request.assemble_array_from_single_device_arrays_request(), reply);
+    case IfrtRequest::kDisassembleIntoSingleDeviceArraysRequest:
+      return HandleDisassemble(*this, request.disassemble_into_single_device_arrays_request(), reply);
+    case IfrtRequest::kRemapArraysRequest:
+      return HandleRemap(*this, request.remap_arrays_request(), reply);
+    case IfrtRequest::kBitcastArraysRequest:
+      return HandleBitcast(*this, request.bitcast_arrays_request(), reply);
+    case IfrtRequest::kCopyToHostBufferRequest:
+      return HandleCopyToHost(*this, request.copy_to_host_buffer_request(), reply);
+    case IfrtRequest::kCopyArraysRequest:
+      return HandleCopyArrays(*this, request.copy_arrays_request(), reply);
+    case IfrtRequest::kFullyReplicatedShardRequest:
+      return HandleFullyReplicatedShard(*this, request.fully_replicated_shard_request(), reply);
+    case IfrtRequest::kDeleteArrayRequest:
+      return HandleDeleteArrays(*this, request.delete_array_request(), reply);
+    case IfrtRequest::kIsArrayDeletedRequest:
+      return HandleIsArrayDeleted(*this, request.is_array_deleted_request(), reply);
+    case IfrtRequest::kDestructArrayRequest:
+      return HandleDestructArrays(*this, request.destruct_array_request(), reply);
+    case IfrtRequest::kCompileRequest:
+      return HandleCompile(*this, request.compile_request(), reply);
+    case IfrtRequest::kLoadedExecutableMetadataRequest:
+      return HandleExecutableMetadata(*this, request.loaded_executable_metadata_request(), reply);
+    case IfrtRequest::kLoadedExecutableExecuteRequest:
+      return HandleExecute(*this, request.loaded_executable_execute_request(), reply);
+    case IfrtRequest::kLoadedExecutableFetchExecuteResultRequest:
+      return HandleFetchExecuteResult(*this, request.loaded_executable_fetch_execute_result_request(), reply);
+    case IfrtRequest::kLoadedExecutableCostAnalysisRequest:
+      return HandleCostAnalysis(*this, request.loaded_executable_cost_analysis_request(), reply);
+    case IfrtRequest::kLoadedExecutableHumanReadableProgramTextRequest:
+      return HandleProgramText(*this, request.loaded_executable_human_readable_program_text_request(), reply);
+    case IfrtRequest::kLoadedExecutableDeleteRequest:
+      return HandleDeleteExecutable(*this, request.loaded_executable_delete_request(), reply);
+    case IfrtRequest::kLoadedExecutableIsDeletedRequest:
+      return HandleIsExecutableDeleted(*this, request.loaded_executable_is_deleted_request(), reply);
+    case IfrtRequest::kLoadedExecutableDestructRequest:
+      return HandleDestructExecutable(*this, request.loaded_executable_destruct_request(), reply);
+    default: {
+      const auto* field = IfrtRequest::descriptor()->FindFieldByNumber(request.request_case());
+      return reply.Fail(absl::UnimplementedError(
+          absl::StrCat("gangway does not serve ", field != nullptr ? field->name() : "a request it does not know")));
+    }
+  }
+}
+
+absl::StatusOr<controller::ArrayId> Session::Array(uint64_t handle) const {
+  auto it = arrays_.find(handle);
+  if (it == arrays_.end()) {
+    return absl::NotFoundError(absl::StrCat("session ", options_.session_id, ": no array with handle ", handle));
+  }
+  return it->second;
+}
+
+absl::StatusOr<std::vector<controller::ArrayId>> Session::Arrays(
+    const google::protobuf::RepeatedField<uint64_t>& handles) const {
+  std::vector<controller::ArrayId> arrays;
+  arrays.reserve(handles.size());
+  for (uint64_t handle : handles) {
+    GW_ASSIGN_OR_RETURN(controller::ArrayId array, Array(handle));
+    arrays.push_back(array);
+  }
+  return arrays;
+}
+
+uint64_t Session::NameArray(uint64_t handle, controller::ArrayId array) {
+  if (handle == 0) handle = NewHandle();
+  ForgetArray(handle);
+  arrays_[handle] = array;
+  return handle;
+}
+
+void Session::PoisonArray(uint64_t handle, const absl::Status& error) {
+  if (handle != 0) NameArray(handle, controller_.MakeErrorArray(id_, {}, error));
+}
+
+void Session::ForgetArray(uint64_t handle) {
+  auto it = arrays_.find(handle);
+  if (it == arrays_.end()) return;
+  controller_.Release(it->second);
+  arrays_.erase(it);
+}
+
+uint64_t Session::NameFuture(uint64_t handle, Future<Unit> future) {
+  if (handle == 0) handle = NewHandle();
+  futures_.insert_or_assign(handle, std::move(future));
+  return handle;
+}
+
+absl::StatusOr<Future<Unit>> Session::TakeFuture(uint64_t handle) {
+  auto it = futures_.find(handle);
+  if (it == futures_.end()) {
+    return absl::NotFoundError(absl::StrCat("session ", options_.session_id, ": no future with handle ", handle));
+  }
+  Future<Unit> future = it->second;
+  futures_.erase(it);
+  return future;
+}
+
+uint64_t Session::NameExecutable(Executable executable) {
+  uint64_t handle = NewHandle();
+  executables_[handle] = std::make_unique<Executable>(std::move(executable));
+  return handle;
+}
+
+absl::StatusOr<Executable*> Session::FindExecutable(uint64_t handle) {
+  auto it = executables_.find(handle);
+  if (it == executables_.end()) {
+    return absl::NotFoundError(absl::StrCat("session ", options_.session_id, ": no executable with handle ", handle));
+  }
+  return it->second.get();
+}
+
+void Session::ForgetExecutable(uint64_t handle) {
+  auto it = executables_.find(handle);
+  if (it == executables_.end()) return;
+  controller_.ReleaseProgram(it->second->id);
+  executables_.erase(it);
+}
+
+}  // namespace gangway::ifrt_proxy

@@ -1,0 +1,118 @@
+// One client's session: its handles and what they mean, and the requests of its stream in order.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "gangway/base/clock.h"
+#include "gangway/base/future.h"
+#include "gangway/controller/controller.h"
+#include "gangway/ifrt_proxy/host_buffers.h"
+#include "xla/python/ifrt_proxy/common/ifrt_service.pb.h"
+
+namespace gangway::ifrt_proxy {
+
+using xla::ifrt::proxy::IfrtRequest;
+using xla::ifrt::proxy::IfrtResponse;
+
+// Answers one request, exactly once, now or later. Copyable; calls after the session has closed do nothing.
+class Reply {
+ public:
+  using Sink = std::function<void(IfrtResponse)>;
+  Reply(std::shared_ptr<const Sink> sink, const IfrtRequest& request);
+
+  // `response` needs its case set; the operation id is filled in here.
+  void Send(IfrtResponse response) const;
+  // An empty response of the request's kind.
+  void Ok() const { Send(Empty()); }
+  // The status, with an empty response of the request's kind as the protocol wants.
+  void Fail(const absl::Status& status) const;
+  void OkOrFail(const absl::Status& status) const { status.ok() ? Ok() : Fail(status); }
+  IfrtResponse Empty() const;
+
+ private:
+  std::shared_ptr<const Sink> sink_;  // shared with all replies of the session
+  uint64_t operation_;
+  int response_field_;
+};
+
+// A loaded executable of the client. Programs are immutable and shared with the controller.
+struct Executable {
+  controller::ProgramId id;
+  std::shared_ptr<const controller::Program> program;  // null until compiled
+};
+
+// Owned by the controller's loop: every method but the constructor runs there. Requests take effect in the order sent;
+// one that needs a host buffer which has not arrived holds up those behind it, up to a deadline.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  struct Options {
+    uint64_t session_id = 0;
+    controller::SessionInfo info;
+    absl::Duration host_buffer_deadline = absl::Minutes(2);
+  };
+  Session(controller::Controller& controller, const Clock& clock, std::shared_ptr<HostBuffers> host_buffers,
+          Options options, Reply::Sink sink);
+  ~Session();
+
+  void Open();
+  void Handle(std::unique_ptr<IfrtRequest> request);
+  // Gives up on a host buffer that the queue has waited for too long: its request fails, those behind it go on.
+  void ExpireWait(absl::Time now);
+  void Close();
+
+  // --- for the handlers ---
+  controller::Controller& controller() { return controller_; }
+  controller::SessionId id() const { return id_; }
+  uint64_t session_id() const { return options_.session_id; }
+  const std::shared_ptr<HostBuffers>& host_buffers() { return host_buffers_; }
+  // A handle the server chooses; never one a client would.
+  uint64_t NewHandle() { return next_handle_++; }
+
+  // NOT_FOUND naming the handle when unknown.
+  absl::StatusOr<controller::ArrayId> Array(uint64_t handle) const;
+  absl::StatusOr<std::vector<controller::ArrayId>> Arrays(
+      const google::protobuf::RepeatedField<uint64_t>& handles) const;
+  // Names `array` by a handle: the client's, or one of ours when it is 0. A handle named anew releases what it meant.
+  uint64_t NameArray(uint64_t handle, controller::ArrayId array);
+  // Names an array whose every use fails; for results of requests that failed at once.
+  void PoisonArray(uint64_t handle, const absl::Status& error);
+  void ForgetArray(uint64_t handle);
+
+  uint64_t NameFuture(uint64_t handle, Future<Unit> future);
+  absl::StatusOr<Future<Unit>> TakeFuture(uint64_t handle);
+
+  uint64_t NameExecutable(Executable executable);
+  absl::StatusOr<Executable*> FindExecutable(uint64_t handle);
+  void ForgetExecutable(uint64_t handle);
+
+ private:
+  void Drain();
+  void AwaitHostBuffer(uint64_t handle);
+  void Dispatch(const IfrtRequest& request);
+
+  controller::Controller& controller_;
+  const Clock& clock_;
+  const std::shared_ptr<HostBuffers> host_buffers_;  // shared with RPC threads that outlive the session
+  const Options options_;
+  std::shared_ptr<const Reply::Sink> sink_;
+  controller::SessionId id_;
+  bool closed_ = false;
+  // The host buffer that the first request of the queue waits for, and since when.
+  std::optional<uint64_t> awaited_;
+  absl::Time awaited_since_;
+  std::deque<std::unique_ptr<IfrtRequest>> queue_;
+  absl::flat_hash_map<uint64_t, controller::ArrayId> arrays_;
+  absl::flat_hash_map<uint64_t, Future<Unit>> futures_;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<Executable>> executables_;
+  uint64_t next_handle_ = uint64_t{1} << 62;
+};
+
+}  // namespace gangway::ifrt_proxy

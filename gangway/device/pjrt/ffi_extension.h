@@ -1,5 +1,5 @@
-// The PJRT FFI extension (type PJRT_Extension_Type_FFI), whose structs no wheel ships: layouts as OpenXLA defines them in
-// xla/pjrt/c/pjrt_c_api_ffi_extension.h, versions 2 and 3.
+// The PJRT FFI extension (type PJRT_Extension_Type_FFI), whose structs no wheel ships: layouts as OpenXLA defines them
+// in xla/pjrt/c/pjrt_c_api_ffi_extension.h, versions 2 and 3.
 #pragma once
 
 #include <cstddef>

@@ -83,7 +83,8 @@ absl::StatusOr<std::shared_ptr<const Plugin>> Plugin::Load(const std::string& pa
     return absl::InvalidArgumentError(absl::StrCat("PJRT plugin ", path, ": it has no function GetPjrtApi"));
   }
   const PJRT_Api* api = get_api();
-  if (api == nullptr) return absl::InvalidArgumentError(absl::StrCat("PJRT plugin ", path, ": GetPjrtApi gave nothing"));
+  if (api == nullptr)
+    return absl::InvalidArgumentError(absl::StrCat("PJRT plugin ", path, ": GetPjrtApi gave nothing"));
   GW_RETURN_IF_ERROR(CheckVersion(path, *api));
   std::shared_ptr<const Plugin> plugin(new Plugin(path, api));
   if (GW_PJRT_HAS(*api, PJRT_Plugin_Initialize)) {

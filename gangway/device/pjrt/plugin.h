@@ -16,18 +16,18 @@
   name.struct_size = type##_STRUCT_SIZE
 
 // Whether a plugin, which may be older than our header, has this entry point.
-#define GW_PJRT_HAS(api, function)                                                            \
+#define GW_PJRT_HAS(api, function)                                                                          \
   ((api).struct_size >= offsetof(PJRT_Api, function) + sizeof(static_cast<PJRT_Api*>(nullptr)->function) && \
    (api).function != nullptr)
 
 namespace gangway::device::pjrt {
 
-// Immutable after Load, thread-safe. The library stays loaded until the process ends: plugins start threads that cannot be
-// stopped.
+// Immutable after Load, thread-safe. The library stays loaded until the process ends: plugins start threads that cannot
+// be stopped.
 class Plugin {
  public:
-  // NOT_FOUND: no such file. INVALID_ARGUMENT: not a plugin. UNIMPLEMENTED: another major version or a required entry point
-  // missing, named in the message.
+  // NOT_FOUND: no such file. INVALID_ARGUMENT: not a plugin. UNIMPLEMENTED: another major version or a required entry
+  // point missing, named in the message.
   static absl::StatusOr<std::shared_ptr<const Plugin>> Load(const std::string& path);
 
   const std::string& path() const { return path_; }

@@ -1,0 +1,139 @@
+#include "gangway/device/pjrt/client.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "gangway/base/status.h"
+#include "gangway/device/pjrt/buffer.h"
+#include "gangway/device/pjrt/event.h"
+#include "gangway/device/pjrt/executable.h"
+#include "gangway/device/pjrt/hosted.h"
+#include "gangway/device/pjrt/instance.h"
+#include "gangway/device/pjrt/types.h"
+
+namespace gangway::device {
+namespace pjrt {
+namespace {
+
+class PjrtClient final : public Client {
+ public:
+  PjrtClient(std::shared_ptr<Instance> instance, std::string version)
+      : instance_(std::move(instance)), version_(std::move(version)) {}
+
+  absl::Status FindDevices();
+
+  absl::string_view platform() const override { return instance_->platform; }
+  absl::string_view platform_version() const override { return version_; }
+  absl::Span<Device* const> devices() const override { return devices_; }
+  absl::StatusOr<std::shared_ptr<Executable>> Compile(const CompileRequest& request) override {
+    return PjrtExecutable::Compile(instance_, request);
+  }
+  absl::StatusOr<BufferRef> FromHost(Device& device, const HostArray& array) override;
+
+ private:
+  const std::shared_ptr<Instance> instance_;
+  const std::string version_;
+  std::vector<std::unique_ptr<PjrtDevice>> owned_;
+  std::vector<Device*> devices_;
+};
+
+absl::Status PjrtClient::FindDevices() {
+  GW_PJRT_ARGS(PJRT_Client_AddressableDevices_Args, args);
+  args.client = instance_->client;
+  GW_RETURN_IF_ERROR(instance_->Call(instance_->api().PJRT_Client_AddressableDevices, args));
+  for (size_t i = 0; i < args.num_addressable_devices; ++i) {
+    GW_ASSIGN_OR_RETURN(std::unique_ptr<PjrtDevice> device, PjrtDevice::Make(instance_, args.addressable_devices[i]));
+    devices_.push_back(device.get());
+    owned_.push_back(std::move(device));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BufferRef> PjrtClient::FromHost(Device& device, const HostArray& array) {
+  auto& target = static_cast<PjrtDevice&>(device);
+  const std::optional<PJRT_Buffer_Type> type = ToPjrt(array.type.dtype);
+  if (!type.has_value()) {
+    return absl::UnimplementedError(absl::StrCat("PJRT has no arrays of element type ", DTypeName(array.type.dtype)));
+  }
+  if (!array.byte_strides.empty() && array.byte_strides.size() != array.type.dims.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(array.byte_strides.size(), " strides for an array of rank ", array.type.dims.size()));
+  }
+  GW_PJRT_ARGS(PJRT_Client_BufferFromHostBuffer_Args, args);
+  args.client = instance_->client;
+  args.data = array.data;
+  args.type = *type;
+  args.dims = array.type.dims.data();
+  args.num_dims = array.type.dims.size();
+  args.byte_strides = array.byte_strides.data();
+  args.num_byte_strides = array.byte_strides.size();
+  args.host_buffer_semantics = array.owner == nullptr ? PJRT_HostBufferSemantics_kImmutableOnlyDuringCall
+                                                      : PJRT_HostBufferSemantics_kImmutableZeroCopy;
+  args.device = target.handle();
+  GW_RETURN_IF_ERROR(instance_->Call(instance_->api().PJRT_Client_BufferFromHostBuffer, args));
+  if (array.owner == nullptr) {
+    Destroy(*instance_->plugin, args.done_with_host_buffer);
+  } else {
+    ToFuture(instance_->plugin, args.done_with_host_buffer).OnReady([owner = array.owner](const auto&) {});
+  }
+  return PjrtBuffer::Of(target, array.type, args.buffer);
+}
+
+PJRT_NamedValue ToNamedValue(const std::pair<std::string, std::variant<int64_t, bool, float, std::string>>& option) {
+  PJRT_NamedValue named = {};
+  named.struct_size = PJRT_NamedValue_STRUCT_SIZE;
+  named.name = option.first.data();
+  named.name_size = option.first.size();
+  named.value_size = 1;
+  if (const auto* i = std::get_if<int64_t>(&option.second)) {
+    named.type = PJRT_NamedValue_kInt64;
+    named.int64_value = *i;
+  } else if (const auto* b = std::get_if<bool>(&option.second)) {
+    named.type = PJRT_NamedValue_kBool;
+    named.bool_value = *b;
+  } else if (const auto* f = std::get_if<float>(&option.second)) {
+    named.type = PJRT_NamedValue_kFloat;
+    named.float_value = *f;
+  } else {
+    const std::string& text = std::get<std::string>(option.second);
+    named.type = PJRT_NamedValue_kString;
+    named.string_value = text.data();
+    named.value_size = text.size();
+  }
+  return named;
+}
+
+absl::StatusOr<std::unique_ptr<Client>> MakeClient(const PjrtOptions& options) {
+  GW_ASSIGN_OR_RETURN(std::shared_ptr<const Plugin> plugin, Plugin::Load(options.plugin_path));
+  const absl::Status hosted = RegisterHostedOps(*plugin);
+  if (!hosted.ok() && hosted.code() != absl::StatusCode::kUnimplemented) return hosted;
+  std::vector<PJRT_NamedValue> named;
+  for (const auto& option : options.create_options) named.push_back(ToNamedValue(option));
+  const PJRT_Api& api = plugin->api();
+  GW_PJRT_ARGS(PJRT_Client_Create_Args, create);
+  create.create_options = named.data();
+  create.num_options = named.size();
+  GW_RETURN_IF_ERROR_WITH(plugin->Call(api.PJRT_Client_Create, create),
+                          absl::StrCat("PJRT plugin ", options.plugin_path, ": starting its client"));
+  auto instance = std::make_shared<Instance>(plugin, create.client);
+  GW_PJRT_ARGS(PJRT_Client_PlatformName_Args, name);
+  name.client = create.client;
+  GW_RETURN_IF_ERROR(plugin->Call(api.PJRT_Client_PlatformName, name));
+  GW_PJRT_ARGS(PJRT_Client_PlatformVersion_Args, version);
+  version.client = create.client;
+  GW_RETURN_IF_ERROR(plugin->Call(api.PJRT_Client_PlatformVersion, version));
+  instance->platform = std::string(name.platform_name, name.platform_name_size);
+  // The handlers are functions of the host.
+  instance->hosted_ops = hosted.ok() && instance->platform == "cpu";
+  auto client = std::make_unique<PjrtClient>(std::move(instance),
+                                             std::string(version.platform_version, version.platform_version_size));
+  GW_RETURN_IF_ERROR(client->FindDevices());
+  return client;
+}
+
+}  // namespace
+}  // namespace pjrt
+
+absl::StatusOr<std::unique_ptr<Client>> MakePjrtClient(const PjrtOptions& options) { return pjrt::MakeClient(options); }
+
+}  // namespace gangway::device

@@ -1,0 +1,51 @@
+#include "gangway/device/pjrt/compile_options.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+
+namespace gangway::device::pjrt {
+namespace {
+
+// A handful of fields does not justify a generated proto here. Numbers: xla/pjrt/proto/compile_options.proto.
+constexpr int kExecutableBuildOptions = 3, kCompilePortableExecutable = 4, kEnvOptionOverrides = 7;
+constexpr int kDeviceOrdinal = 1, kNumReplicas = 4, kNumPartitions = 5;
+constexpr int kMapKey = 1, kMapValue = 2, kOverrideBool = 2;
+
+void AppendVarint(std::string& out, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
+  out.push_back(static_cast<char>(value));
+}
+
+void AppendInt(std::string& out, int field, int64_t value) {
+  AppendVarint(out, static_cast<uint64_t>(field) << 3);
+  AppendVarint(out, static_cast<uint64_t>(value));
+}
+
+void AppendBytes(std::string& out, int field, absl::string_view value) {
+  AppendVarint(out, static_cast<uint64_t>(field) << 3 | 2);
+  AppendVarint(out, value.size());
+  absl::StrAppend(&out, value);
+}
+
+}  // namespace
+
+std::string PortableCompileOptions(absl::Span<const std::pair<absl::string_view, bool>> flags) {
+  std::string build;
+  AppendInt(build, kDeviceOrdinal, -1);
+  AppendInt(build, kNumReplicas, 1);
+  AppendInt(build, kNumPartitions, 1);
+  std::string options;
+  AppendBytes(options, kExecutableBuildOptions, build);
+  AppendInt(options, kCompilePortableExecutable, 1);
+  for (const auto& [name, value] : flags) {
+    std::string override_value, entry;
+    AppendInt(override_value, kOverrideBool, value ? 1 : 0);
+    AppendBytes(entry, kMapKey, name);
+    AppendBytes(entry, kMapValue, override_value);
+    AppendBytes(options, kEnvOptionOverrides, entry);
+  }
+  return options;
+}
+
+}  // namespace gangway::device::pjrt

@@ -1,0 +1,199 @@
+#include "gangway/device/pjrt/executable.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gangway/base/status.h"
+#include "gangway/collective/gang.h"
+#include "gangway/device/pjrt/compile_options.h"
+#include "gangway/device/pjrt/event.h"
+#include "gangway/device/pjrt/types.h"
+
+namespace gangway::device::pjrt {
+namespace {
+
+// All hosted calls have a target that begins so; programs without one need no execute context.
+constexpr absl::string_view kHostedPrefix = "gangway.";
+
+absl::StatusOr<PJRT_LoadedExecutable*> CompileHandle(const Instance& instance, const CompileRequest& request) {
+  std::vector<std::pair<absl::string_view, bool>> flags;
+  const std::string options = PortableCompileOptions(flags);
+  std::string code(request.hlo);
+  PJRT_Program program = {};
+  program.struct_size = PJRT_Program_STRUCT_SIZE;
+  program.code = code.data();
+  program.code_size = code.size();
+  program.format = "hlo";
+  program.format_size = 3;
+  GW_PJRT_ARGS(PJRT_Client_Compile_Args, args);
+  args.client = instance.client;
+  args.program = &program;
+  args.compile_options = options.data();
+  args.compile_options_size = options.size();
+  GW_RETURN_IF_ERROR_WITH(instance.Call(instance.api().PJRT_Client_Compile, args),
+                          absl::StrCat("compiling program ", request.name));
+  return args.executable;
+}
+
+}  // namespace
+
+struct PjrtExecutable::Queued {
+  PjrtDevice* device = nullptr;
+  std::vector<std::shared_ptr<PjrtBuffer>> inputs;  // each in use until the launch is over
+  std::vector<std::shared_ptr<PjrtBuffer>> outputs;
+  ExecuteOptions options;
+  absl::Status refused;  // what was wrong already when it was queued
+  Promise<Unit> done;
+};
+
+absl::StatusOr<std::shared_ptr<PjrtExecutable>> PjrtExecutable::Compile(std::shared_ptr<const Instance> instance,
+                                                                        const CompileRequest& request) {
+  const bool hosted_ops = absl::StrContains(request.hlo, kHostedPrefix);
+  if (hosted_ops && !instance->hosted_ops) {
+    return absl::UnimplementedError(absl::StrCat("program ", request.name, " has hosted collectives, which plugin ",
+                                                 instance->plugin->path(), " cannot run"));
+  }
+  GW_ASSIGN_OR_RETURN(PJRT_LoadedExecutable * handle, CompileHandle(*instance, request));
+  std::shared_ptr<PjrtExecutable> made(new PjrtExecutable(std::move(instance), request.name, handle));
+  made->hosted_ops_ = hosted_ops;
+  GW_RETURN_IF_ERROR_WITH(made->ReadSignature(), absl::StrCat("program ", request.name));
+  return made;
+}
+
+PjrtExecutable::~PjrtExecutable() {
+  GW_PJRT_ARGS(PJRT_LoadedExecutable_Destroy_Args, args);
+  args.executable = handle_;
+  instance_->Call(instance_->api().PJRT_LoadedExecutable_Destroy, args).IgnoreError();
+}
+
+absl::Status PjrtExecutable::ReadSignature() {
+  const PJRT_Api& api = instance_->api();
+  GW_PJRT_ARGS(PJRT_LoadedExecutable_GetExecutable_Args, get);
+  get.loaded_executable = handle_;
+  GW_RETURN_IF_ERROR(instance_->Call(api.PJRT_LoadedExecutable_GetExecutable, get));
+  auto destroy = [this](PJRT_Executable* executable) {
+    GW_PJRT_ARGS(PJRT_Executable_Destroy_Args, args);
+    args.executable = executable;
+    instance_->Call(instance_->api().PJRT_Executable_Destroy, args).IgnoreError();
+  };
+  std::unique_ptr<PJRT_Executable, decltype(destroy)> executable(get.executable, destroy);
+  GW_PJRT_ARGS(PJRT_Executable_OutputElementTypes_Args, types);
+  types.executable = executable.get();
+  GW_RETURN_IF_ERROR(instance_->Call(api.PJRT_Executable_OutputElementTypes, types));
+  GW_PJRT_ARGS(PJRT_Executable_OutputDimensions_Args, dims);
+  dims.executable = executable.get();
+  GW_RETURN_IF_ERROR(instance_->Call(api.PJRT_Executable_OutputDimensions, dims));
+  const int64_t* at = dims.dims;
+  for (size_t i = 0; i < types.num_output_types; ++i) {
+    std::optional<DType> dtype = FromPjrt(types.output_types[i]);
+    if (!dtype.has_value()) {
+      return absl::UnimplementedError(absl::StrCat("output ", i, " has element type ", types.output_types[i],
+                                                   " of the C API, which we do not know"));
+    }
+    outputs_.push_back({*dtype, std::vector<int64_t>(at, at + dims.dim_sizes[i])});
+    at += dims.dim_sizes[i];
+  }
+  ReadMemory(executable.get());
+  return absl::OkStatus();
+}
+
+void PjrtExecutable::ReadMemory(PJRT_Executable* executable) {
+  if (!GW_PJRT_HAS(instance_->api(), PJRT_Executable_GetCompiledMemoryStats)) return;
+  GW_PJRT_ARGS(PJRT_Executable_GetCompiledMemoryStats_Args, args);
+  args.executable = executable;
+  if (!instance_->Call(instance_->api().PJRT_Executable_GetCompiledMemoryStats, args).ok()) return;
+  memory_ = {args.generated_code_size_in_bytes, args.argument_size_in_bytes, args.output_size_in_bytes,
+             args.alias_size_in_bytes, args.temp_size_in_bytes};
+}
+
+Execution PjrtExecutable::Execute(Device& device, absl::Span<const BufferRef> inputs, const ExecuteOptions& options) {
+  auto queued = std::make_shared<Queued>();
+  queued->device = static_cast<PjrtDevice*>(&device);
+  queued->options = options;
+  for (size_t i = 0; i < inputs.size() && queued->refused.ok(); ++i) {
+    auto input = std::static_pointer_cast<PjrtBuffer>(inputs[i]);
+    if (&input->device() != &device) {
+      queued->refused = absl::InvalidArgumentError(absl::StrCat("input ", i, " is on ",
+                                                                static_cast<PjrtDevice&>(input->device()).name(),
+                                                                ", not on ", queued->device->name()));
+    } else {
+      queued->refused = Annotate(input->BeginUse(), absl::StrCat("input ", i));
+    }
+    if (queued->refused.ok()) queued->inputs.push_back(std::move(input));
+  }
+  Execution execution{{}, queued->done.future()};
+  for (const ArrayType& type : outputs_) {
+    queued->outputs.push_back(PjrtBuffer::Pending(*queued->device, type, execution.done));
+    execution.outputs.push_back(queued->outputs.back());
+  }
+  queued->device->thread().Post([self = shared_from_this(), queued] { self->RunQueued(*queued); });
+  return execution;
+}
+
+std::string PjrtExecutable::Describe(const Queued& queued) const {
+  return absl::StrCat("program ", name_, ", launch ", queued.options.launch.launch_id, " on ", queued.device->name());
+}
+
+void PjrtExecutable::RunQueued(Queued& queued) {
+  std::vector<PJRT_Buffer*> results(outputs_.size(), nullptr);
+  absl::Status status = queued.refused.ok() ? Launch(queued, results) : queued.refused;
+  if (!status.ok()) {
+    status = Annotate(status, Describe(queued));
+    if (collective::Gang* gang = queued.options.launch.gang.get(); gang != nullptr) {
+      gang->Poison(status);
+      status = gang->status();  // the first error of the launch, wherever it happened
+    }
+  }
+  for (const auto& input : queued.inputs) {
+    input->NoteDonation();
+    input->EndUse();
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i] != nullptr) queued.outputs[i]->Fulfil(results[i]);
+  }
+  // What the launch held goes before anybody hears that it is over.
+  queued.inputs.clear();
+  queued.outputs.clear();
+  queued.options.launch.gang.reset();
+  queued.done.Set(status.ok() ? absl::StatusOr<Unit>(Unit{}) : status);
+}
+
+absl::Status PjrtExecutable::Launch(Queued& queued, std::vector<PJRT_Buffer*>& results) {
+  if (!hosted_ops_) return LaunchWith(queued, nullptr, results);
+  HostedLaunch hosted{&queued.options.launch, &ops_};
+  GW_ASSIGN_OR_RETURN(PJRT_ExecuteContext * context, MakeExecuteContext(*instance_->plugin, &hosted));
+  absl::Status status = LaunchWith(queued, context, results);
+  DestroyExecuteContext(*instance_->plugin, context);
+  return status;
+}
+
+absl::Status PjrtExecutable::LaunchWith(Queued& queued, PJRT_ExecuteContext* context,
+                                        std::vector<PJRT_Buffer*>& results) {
+  std::vector<PJRT_Buffer*> arguments;
+  for (size_t i = 0; i < queued.inputs.size(); ++i) {
+    GW_ASSIGN_OR_RETURN_WITH(PJRT_Buffer * handle, queued.inputs[i]->WaitForHandle(), absl::StrCat("input ", i));
+    arguments.push_back(handle);
+  }
+  PJRT_ExecuteOptions options = {};
+  options.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE;
+  options.context = context;
+  options.non_donatable_input_indices = queued.options.keep_inputs.data();
+  options.num_non_donatable_input_indices = queued.options.keep_inputs.size();
+  PJRT_Buffer* const* argument_list = arguments.data();
+  PJRT_Buffer** result_list = results.data();
+  PJRT_Event* complete = nullptr;
+  GW_PJRT_ARGS(PJRT_LoadedExecutable_Execute_Args, args);
+  args.executable = handle_;
+  args.options = &options;
+  args.argument_lists = &argument_list;
+  args.num_devices = 1;
+  args.num_args = arguments.size();
+  args.output_lists = &result_list;
+  args.device_complete_events = &complete;
+  args.execute_device = queued.device->handle();
+  GW_RETURN_IF_ERROR(instance_->Call(instance_->api().PJRT_LoadedExecutable_Execute, args));
+  return Await(*instance_->plugin, complete);
+}
+
+}  // namespace gangway::device::pjrt

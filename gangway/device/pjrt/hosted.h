@@ -1,0 +1,42 @@
+// Hosted operations (HOSTED.md) as handlers of the XLA FFI, called by the plugin inside a running program.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "gangway/collective/op.h"
+#include "gangway/device/device.h"
+#include "gangway/device/pjrt/plugin.h"
+
+namespace gangway::device::pjrt {
+
+// The collectives of one executable, parsed from their attributes when first called. Thread-safe.
+class OpCache {
+ public:
+  std::shared_ptr<const collective::Op> Find(int64_t key, int participants) const;
+  void Add(std::shared_ptr<const collective::Op> op);
+
+ private:
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<int64_t, std::shared_ptr<const collective::Op>> ops_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What a handler finds in the execution context. Lives until the launch is complete.
+struct HostedLaunch {
+  const LaunchContext* launch = nullptr;
+  OpCache* ops = nullptr;
+};
+
+// Registers the handlers and the type of the launch context with a plugin; before its first client is made.
+// UNIMPLEMENTED when the plugin lacks the FFI extension or execute contexts.
+absl::Status RegisterHostedOps(const Plugin& plugin);
+
+// An execute context that carries `launch`; destroy it after the launch.
+absl::StatusOr<PJRT_ExecuteContext*> MakeExecuteContext(const Plugin& plugin, HostedLaunch* launch);
+void DestroyExecuteContext(const Plugin& plugin, PJRT_ExecuteContext* context);
+
+}  // namespace gangway::device::pjrt

@@ -1,0 +1,65 @@
+// One client of a plugin and its devices, shared by everything made from them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gangway/base/executor.h"
+#include "gangway/device/device.h"
+#include "gangway/device/pjrt/plugin.h"
+
+namespace gangway::device::pjrt {
+
+// The plugin's client. Shared by its devices, buffers and executables, so that it goes last.
+struct Instance {
+  Instance(std::shared_ptr<const Plugin> plugin, PJRT_Client* client) : plugin(std::move(plugin)), client(client) {}
+  ~Instance();
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  const PJRT_Api& api() const { return plugin->api(); }
+  template <typename Args>
+  absl::Status Call(PJRT_Error* (*function)(Args*), Args& args) const {
+    return plugin->Call(function, args);
+  }
+
+  const std::shared_ptr<const Plugin> plugin;
+  PJRT_Client* const client;
+  std::string platform;
+  bool hosted_ops = false;  // the plugin can run hosted collectives
+};
+
+// A device and the thread that owns it: everything that launches on the device runs there, in the order queued.
+class PjrtDevice final : public Device {
+ public:
+  // Reads the description; errors when the plugin does not give one.
+  static absl::StatusOr<std::unique_ptr<PjrtDevice>> Make(std::shared_ptr<const Instance> instance,
+                                                          PJRT_Device* device);
+
+  int id() const override { return id_; }
+  absl::string_view kind() const override { return kind_; }
+  absl::Span<const int64_t> coords() const override { return coords_; }
+  MemoryStats memory_stats() const override;
+
+  // "cpu:3", for messages.
+  const std::string& name() const { return name_; }
+  PJRT_Device* handle() const { return handle_; }
+  const std::shared_ptr<const Instance>& instance() const { return instance_; }
+  Executor& thread() { return *thread_; }
+
+ private:
+  PjrtDevice(std::shared_ptr<const Instance> instance, PJRT_Device* handle)
+      : instance_(std::move(instance)), handle_(handle) {}
+  absl::Status ReadDescription();
+
+  const std::shared_ptr<const Instance> instance_;
+  PJRT_Device* const handle_;
+  int id_ = 0;
+  std::string kind_;
+  std::string name_;
+  std::vector<int64_t> coords_;
+  std::unique_ptr<Executor> thread_;
+};
+
+}  // namespace gangway::device::pjrt

@@ -1,0 +1,255 @@
+#include "gangway/ifrt_proxy/session.h"
+
+#include <vector>
+
+#include "gangway/ifrt_proxy/fake_controller.h"
+#include "gangway/ifrt_proxy/protocol.h"
+#include "gtest/gtest.h"
+#include "xla/python/ifrt/sharding_serdes.pb.h"
+#include "xla/python/pjrt_ifrt/xla_compiler.pb.h"
+
+namespace gangway::ifrt_proxy {
+namespace {
+
+xla::ifrt::ShardingProto OnDevice(int device) {
+  xla::ifrt::SingleDeviceShardingProto single;
+  single.set_device_id(device);
+  xla::ifrt::ShardingProto sharding;
+  sharding.mutable_serialized_sharding()->set_type_name("xla::ifrt::SingleDeviceSharding");
+  sharding.mutable_serialized_sharding()->set_data(single.SerializeAsString());
+  return sharding;
+}
+
+class SessionTest : public testing::Test {
+ protected:
+  SessionTest() { session_->Open(); }
+  ~SessionTest() override {
+    session_->Close();
+    EXPECT_EQ(controller_.Stats().sessions, 0);
+    EXPECT_EQ(controller_.Stats().arrays, 0);  // whatever a test did, nothing is left behind
+  }
+
+  uint64_t Send(IfrtRequest request) {
+    request.mutable_request_metadata()->set_op_id(++operation_);
+    session_->Handle(std::make_unique<IfrtRequest>(std::move(request)));
+    return operation_;
+  }
+  // The response to an operation; fails when there is not exactly one.
+  IfrtResponse ResponseTo(uint64_t operation) {
+    std::vector<IfrtResponse> found;
+    for (const IfrtResponse& response : responses_) {
+      if (response.response_metadata().op_id() == operation) found.push_back(response);
+    }
+    EXPECT_EQ(found.size(), 1u) << "operation " << operation;
+    return found.empty() ? IfrtResponse() : found[0];
+  }
+  IfrtResponse Call(IfrtRequest request) { return ResponseTo(Send(std::move(request))); }
+
+  IfrtRequest MakeArrayRequest(uint64_t handle, uint64_t buffer, std::vector<int64_t> dims) {
+    IfrtRequest request;
+    auto* make = request.mutable_make_array_from_host_buffer_request();
+    *make->mutable_dtype() = ToProto(DType::kS8);
+    for (int64_t dim : dims) make->mutable_shape()->add_dims(dim);
+    *make->mutable_sharding() = OnDevice(0);
+    make->set_host_buffer_handle(buffer);
+    make->set_array_handle(handle);
+    return request;
+  }
+  void MakeArray(uint64_t handle, std::string bytes) {
+    int64_t size = static_cast<int64_t>(bytes.size());
+    ASSERT_TRUE(buffers_->Store(1000 + handle, std::make_shared<const std::string>(std::move(bytes))).ok());
+    EXPECT_EQ(Call(MakeArrayRequest(handle, 1000 + handle, {size})).response_metadata().status().code(), 0);
+  }
+  IfrtResponse CopyToHost(uint64_t handle, uint64_t buffer) {
+    IfrtRequest request;
+    request.mutable_copy_to_host_buffer_request()->set_array_handle(handle);
+    request.mutable_copy_to_host_buffer_request()->set_host_buffer_handle(buffer);
+    return Call(std::move(request));
+  }
+
+  InlineExecutor loop_;
+  ManualClock clock_;
+  FakeController controller_{8, loop_};
+  std::shared_ptr<HostBuffers> buffers_ = std::make_shared<HostBuffers>(1 << 20);
+  std::vector<IfrtResponse> responses_;
+  std::shared_ptr<Session> session_ =
+      std::make_shared<Session>(controller_, clock_, buffers_, Session::Options{7, {}, absl::Minutes(2)},
+                                [this](IfrtResponse response) { responses_.push_back(std::move(response)); });
+  uint64_t operation_ = 0;
+};
+
+TEST_F(SessionTest, InitListsDevicesWithDefaultMemories) {
+  IfrtRequest request;
+  request.mutable_init_request();
+  IfrtResponse response = Call(request);
+  const auto& init = response.init_response();
+  EXPECT_EQ(init.session_id(), 7u);
+  EXPECT_EQ(init.platform_name(), "cpu");
+  ASSERT_EQ(init.all_devices_size(), 8);
+  for (const auto& device : init.all_devices()) {
+    ASSERT_EQ(device.memory_ids_size(), 3);
+    EXPECT_EQ(device.default_memory_id(), device.memory_ids(0));
+  }
+  EXPECT_EQ(init.memories_size(), 24);
+}
+
+TEST_F(SessionTest, ArrayGoesInAndOut) {
+  MakeArray(5, "hello");
+  EXPECT_EQ(CopyToHost(5, 77).response_case(), IfrtResponse::kCopyToHostBufferResponse);
+  EXPECT_EQ(**buffers_->Take(77), "hello");
+}
+
+TEST_F(SessionTest, RequestsWaitForTheirHostBufferInOrder) {
+  uint64_t make = Send(MakeArrayRequest(5, 9, {2}));
+  IfrtRequest deleted;
+  deleted.mutable_is_array_deleted_request()->set_array_handle(5);
+  uint64_t ask = Send(deleted);
+  EXPECT_TRUE(responses_.empty());
+  ASSERT_TRUE(buffers_->Store(9, std::make_shared<const std::string>("ab")).ok());
+  EXPECT_EQ(ResponseTo(make).response_metadata().status().code(), 0);
+  EXPECT_FALSE(ResponseTo(ask).is_array_deleted_response().deleted());
+}
+
+TEST_F(SessionTest, AHostBufferThatNeverComesFailsItsRequestOnly) {
+  uint64_t make = Send(MakeArrayRequest(5, 9, {2}));
+  clock_.Advance(absl::Minutes(1));
+  session_->ExpireWait(clock_.Now());
+  EXPECT_TRUE(responses_.empty());
+  clock_.Advance(absl::Minutes(2));
+  session_->ExpireWait(clock_.Now());
+  EXPECT_EQ(ResponseTo(make).response_metadata().status().code(), tensorflow::error::DEADLINE_EXCEEDED);
+  // The array's name is known, and carries the error.
+  EXPECT_EQ(CopyToHost(5, 78).response_metadata().status().code(), tensorflow::error::DEADLINE_EXCEEDED);
+  MakeArray(6, "x");
+}
+
+TEST_F(SessionTest, WrongSizesAndUnknownHandlesAreNamed) {
+  ASSERT_TRUE(buffers_->Store(9, std::make_shared<const std::string>("abc")).ok());
+  IfrtResponse response = Call(MakeArrayRequest(5, 9, {2}));
+  EXPECT_EQ(response.response_metadata().status().message(), "host buffer 9 has 3 bytes, s8[2] takes 2");
+  response = CopyToHost(1234, 79);
+  EXPECT_EQ(response.response_metadata().status().code(), tensorflow::error::NOT_FOUND);
+  EXPECT_EQ(response.response_metadata().status().message(), "session 7: no array with handle 1234");
+  EXPECT_EQ(response.response_case(), IfrtResponse::kCopyToHostBufferResponse);
+}
+
+TEST_F(SessionTest, UnservedRequestsAreRefusedByName) {
+  IfrtRequest request;
+  request.mutable_loaded_host_callback_poll_request();
+  IfrtResponse response = Call(request);
+  EXPECT_EQ(response.response_metadata().status().code(), tensorflow::error::UNIMPLEMENTED);
+  EXPECT_EQ(response.response_metadata().status().message(),
+            "gangway does not serve loaded_host_callback_poll_request");
+  EXPECT_EQ(response.response_case(), IfrtResponse::kLoadedHostCallbackPollResponse);
+  Call(IfrtRequest());  // without a case: answered as well
+}
+
+class ExecutableTest : public SessionTest {
+ protected:
+  IfrtRequest CompileRequest() {
+    IfrtRequest request;
+    auto* compile = request.mutable_compile_request();
+    compile->mutable_program()->set_type_name("xla::ifrt::XlaProgram");
+    compile->mutable_program()->set_data("artifact");
+    xla::ifrt::XlaCompileOptionsProto options;
+    auto* build = options.mutable_compile_options()->mutable_executable_build_options();
+    for (int device : {3, 1})
+      build->mutable_device_assignment()->add_computation_devices()->add_replica_device_ids(device);
+    build->add_allow_spmd_sharding_propagation_to_output(true);
+    compile->mutable_compile_options()->set_type_name("xla::ifrt::XlaCompileOptions");
+    compile->mutable_compile_options()->set_data(options.SerializeAsString());
+    return request;
+  }
+  std::shared_ptr<const controller::Program> TwoDeviceProgram() {
+    auto mesh = std::make_shared<const Mesh>(*Mesh::Make({{"x", 2}}));
+    auto program = std::make_shared<controller::Program>();
+    program->devices = {controller::DeviceId(3), controller::DeviceId(1)};
+    program->compiled.name = "jit_f";
+    Sharding split = Sharding::Replicated(mesh, 1);
+    split.dims[0].axes = {FullAxis(*mesh, 0)};
+    program->compiled.parameters = {{Shape(DType::kS8, {4}), split, "", ""}};
+    program->compiled.outputs = {{Shape(DType::kS8, {4}), split, "", ""}};
+    program->compiled.donation = {compile::Donation::kMayAlias};
+    return program;
+  }
+  uint64_t Compile() {
+    controller_.program.Set(TwoDeviceProgram());
+    return Call(CompileRequest()).compile_response().loaded_executable_handle();
+  }
+  IfrtRequest ExecuteRequest(uint64_t executable, std::vector<uint64_t> arguments, std::vector<uint64_t> results) {
+    IfrtRequest request;
+    auto* execute = request.mutable_loaded_executable_execute_request();
+    execute->set_loaded_executable_handle(executable);
+    for (uint64_t handle : arguments) execute->add_args_handles(handle);
+    for (uint64_t handle : results) execute->add_result_array_handle(handle);
+    return request;
+  }
+};
+
+TEST_F(ExecutableTest, CompileAnswersWhenCompiledAndKeepsTheAssignmentsOrder) {
+  uint64_t operation = Send(CompileRequest());
+  EXPECT_TRUE(responses_.empty());
+  controller_.program.Set(TwoDeviceProgram());
+  IfrtResponse response = ResponseTo(operation);
+  EXPECT_EQ(response.compile_response().name(), "jit_f");
+  EXPECT_EQ(response.compile_response().device_ids(0), 3);
+  EXPECT_EQ(controller_.compile_request.devices[0], controller::DeviceId(3));
+  EXPECT_TRUE(controller_.compile_request.options.propagate_to_output.at(0));
+}
+
+TEST_F(ExecutableTest, CompileErrorsReachTheClient) {
+  controller_.program.Set(absl::UnimplementedError("stablehlo.frobnicate"));
+  IfrtResponse response = Call(CompileRequest());
+  EXPECT_EQ(response.response_metadata().status().message(), "stablehlo.frobnicate");
+  EXPECT_EQ(controller_.programs_released, 1);
+}
+
+TEST_F(ExecutableTest, FirstExecutionTellsItsOutputsLaterOnesDoNot) {
+  MakeArray(5, "abcd");
+  uint64_t executable = Compile();
+  IfrtResponse first = Call(ExecuteRequest(executable, {5}, {}));
+  ASSERT_EQ(first.loaded_executable_execute_response().outputs_size(), 1);
+  const auto& output = first.loaded_executable_execute_response().outputs(0);
+  EXPECT_GE(output.array_handle(), uint64_t{1} << 62);
+  EXPECT_EQ(output.sharding().serialized_sharding().type_name(), "xla::ifrt::HloSharding");
+  EXPECT_EQ(first.loaded_executable_execute_response().status_handle(), 0u);
+  IfrtResponse second = Call(ExecuteRequest(executable, {5}, {6}));
+  EXPECT_EQ(second.loaded_executable_execute_response().outputs_size(), 0);
+  EXPECT_EQ(CopyToHost(6, 80).response_metadata().status().code(), 0);
+}
+
+TEST_F(ExecutableTest, AFailedExecutePoisonsItsResults) {
+  uint64_t executable = Compile();
+  IfrtResponse failed = Call(ExecuteRequest(executable, {}, {6}));
+  EXPECT_EQ(failed.response_metadata().status().message(), "no arguments");
+  EXPECT_EQ(CopyToHost(6, 81).response_metadata().status().message(), "no arguments");
+}
+
+TEST_F(ExecutableTest, StatusFuturesAnswerWhenTheProgramIsDone) {
+  MakeArray(5, "abcd");
+  uint64_t executable = Compile();
+  IfrtRequest request = ExecuteRequest(executable, {5}, {6});
+  request.mutable_loaded_executable_execute_request()->set_result_status_handle(55);
+  Call(request);
+  IfrtRequest check;
+  check.mutable_check_future_request()->set_future_handle(55);
+  uint64_t operation = Send(check);
+  size_t before = responses_.size();
+  controller_.done.Set(absl::InternalError("device 1 failed"));
+  EXPECT_EQ(responses_.size(), before + 1);
+  EXPECT_EQ(ResponseTo(operation).response_metadata().status().message(), "device 1 failed");
+}
+
+TEST_F(ExecutableTest, MetadataHasShardingsAndDonation) {
+  uint64_t executable = Compile();
+  IfrtRequest request;
+  request.mutable_loaded_executable_metadata_request()->set_loaded_executable_handle(executable);
+  IfrtResponse response = Call(request);
+  const auto& metadata = response.loaded_executable_metadata_response();
+  EXPECT_EQ(metadata.parameter_shardings().shardings(0).type(), xla::OpSharding::OTHER);
+  EXPECT_EQ(metadata.donated_input_indices().donated_input_indices_size(), 1);
+  EXPECT_EQ(metadata.compiled_memory_stats().argument_size_in_bytes(), 2);
+}
+
+}  // namespace
+}  // namespace gangway::ifrt_proxy

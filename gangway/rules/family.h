@@ -85,7 +85,7 @@ OpRule ScatterRule(const hlo::Instruction&);
 // sort.cc
 OpRule SortRule(const hlo::Instruction&);
 OpRule TopKRule(const hlo::Instruction&);
-// rng.cc
+// generate.cc
 OpRule RngRule(const hlo::Instruction&);
 OpRule RngBitGeneratorRule(const hlo::Instruction&);
 OpRule IotaRule(const hlo::Instruction&);

@@ -14,16 +14,14 @@
 namespace gangway::rules {
 
 enum class FactorKind : uint8_t {
-  // Split alike in everything that has it, every shard of the results needs the same shard of the operands only, and
-  // the
+  // Split alike in everything that has it: a shard of the results needs the same shard of the operands only, and the
   // operation on local shapes is right.
   kPassThrough,
   // In operands only: on local shapes the results are partial over its axes, to be combined by `reduction`.
   kReduction,
   // In operands and results (maybe of different extents), but a shard of the result needs more than its own shard of
-  // the operands, or needs to know where it lies: sliced and padded dimensions, windows, concatenation, reversal,
-  // iota. Split alike is what propagation hopes for; a family's localizer makes it work (halo, offset, mask), the
-  // generic path gathers.
+  // the operands, or has to know where it lies: sliced and padded dimensions, windows, concatenation, reversal, iota.
+  // Propagation splits both alike; a family's localizer makes it work (halo, offset, mask), the generic path gathers.
   kPermutation,
   // Whole on every device while the operation runs: sorted and transformed dimensions, gathered ones.
   kNeedReplication,
@@ -70,8 +68,7 @@ struct OpRule {
 OpRule Control();
 OpRule Unsupported(std::string reason);
 
-// The rule of an instruction of a verified module. Fails, with the instruction named, when its attributes do not fit
-// its shapes. Pure.
+// The rule of an instruction of a verified module. Errors are bugs of a rule, with the instruction named. Pure.
 absl::StatusOr<OpRule> RuleFor(const hlo::Instruction& instruction);
 
 // The operation by which a computation combines its two parameters, when it is exactly one of the known monoids.

@@ -1,5 +1,4 @@
 // convolution.
-#include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
 #include "gangway/eval/op_table.h"
 #include "gangway/eval/strided.h"
@@ -85,7 +84,7 @@ absl::StatusOr<Value> Convolution(const Call& call) {
   DType dtype = call.shape().dtype();
   if (KindOf(dtype) != KindOf(call.array(0).shape().dtype()) ||
       KindOf(dtype) != KindOf(call.array(1).shape().dtype())) {
-    return absl::UnimplementedError(absl::StrCat("operands and result differ in kind: ", call.instruction.ToString()));
+    return absl::UnimplementedError("operands and result differ in kind");
   }
   return WithWideType(dtype, [&]<typename W>() {
     std::vector<W> input = Widen<W>(call.array(0)), kernel = Widen<W>(call.array(1));

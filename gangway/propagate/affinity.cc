@@ -1,0 +1,107 @@
+#include "gangway/propagate/affinity.h"
+
+#include <algorithm>
+
+namespace gangway::propagate {
+namespace {
+
+using hlo::Opcode;
+
+bool IsProduct(const Relation& relation) {
+  return relation.kind == Relation::Kind::kFactors &&
+         (relation.instruction->opcode() == Opcode::kDot || relation.instruction->opcode() == Opcode::kConvolution);
+}
+
+}  // namespace
+
+Affinity::Affinity(const Graph& graph) {
+  int dims = 0;
+  for (const Value& value : graph.values()) {
+    first_dim_.push_back(dims);
+    dims += static_cast<int>(value.shape.rank());
+  }
+  parent_.resize(dims);
+  for (int i = 0; i < dims; ++i) parent_[i] = i;
+  Unite(graph);
+  Weigh(graph);
+  CollectWishes(graph);
+}
+
+int Affinity::Find(int dim) const {
+  while (parent_[dim] != dim) dim = parent_[dim] = parent_[parent_[dim]];
+  return dim;
+}
+
+// A merged dimension is the index of its major factor. Dimensions of extent 1 are no index.
+void Affinity::Unite(const Graph& graph) {
+  auto unite = [&](int a, int b) {
+    a = Find(a);
+    b = Find(b);
+    parent_[std::max(a, b)] = std::min(a, b);
+  };
+  for (const Relation& relation : graph.relations()) {
+    if (relation.kind == Relation::Kind::kToLocal) {
+      const int rank = static_cast<int>(graph.values()[relation.values[0]].shape.rank());
+      for (int dim = 0; dim < rank; ++dim) unite(IndexOf(relation.values[0], dim), IndexOf(relation.values[1], dim));
+      continue;
+    }
+    for (const RelationFactor& factor : relation.factors) {
+      if (factor.kind == rules::FactorKind::kNeedReplication || factor.size == 1) continue;
+      int first = -1;
+      for (const Use& use : factor.uses) {
+        if (use.place != 0) continue;
+        const int index = IndexOf(relation.values[use.tensor], use.dim);
+        if (first >= 0) unite(first, index);
+        first = index;
+      }
+    }
+  }
+}
+
+void Affinity::Weigh(const Graph& graph) {
+  flops_.assign(parent_.size(), 0.0);
+  for (const Relation& relation : graph.relations()) {
+    if (!IsProduct(relation)) continue;
+    double flops = 1;
+    for (int64_t size : relation.sizes) flops *= static_cast<double>(size);
+    std::vector<int> counted;
+    for (const RelationFactor& factor : relation.factors) {
+      const Use& use = factor.uses.front();
+      const int index = Find(IndexOf(relation.values[use.tensor], use.dim));
+      if (use.place != 0 || std::find(counted.begin(), counted.end(), index) != counted.end()) continue;
+      counted.push_back(index);
+      flops_[index] += flops;
+    }
+  }
+}
+
+void Affinity::CollectWishes(const Graph& graph) {
+  wishes_.resize(parent_.size());
+  for (size_t value = 0; value < graph.values().size(); ++value) {
+    const Value& v = graph.values()[value];
+    if (!v.annotated || v.frozen) continue;
+    for (int64_t dim = 0; dim < v.shape.rank(); ++dim) {
+      AxisList& wishes = wishes_[Find(IndexOf(static_cast<int>(value), dim))];
+      for (const AxisRef& ref : v.sharding.dims[dim].axes) {
+        if (std::find(wishes.begin(), wishes.end(), ref) == wishes.end()) wishes.push_back(ref);
+      }
+    }
+  }
+}
+
+bool Affinity::PrefersElsewhere(const Graph& graph, int value, int64_t dim, const AxisRef& axis) const {
+  const Value& v = graph.values()[value];
+  const int mine = Find(IndexOf(value, dim));
+  for (int64_t other = 0; other < v.shape.rank(); ++other) {
+    if (other == dim || !v.sharding.dims[other].open) continue;
+    const int theirs = Find(IndexOf(value, other));
+    if (!Overlaps(wishes_[theirs], axis)) continue;
+    if (v.shape.dim(other) < v.sharding.ShardCount(other) * axis.size) continue;  // could not take it
+    constexpr double kEqual = 1.1;
+    if (flops_[theirs] > flops_[mine] * kEqual) return true;
+    if (flops_[theirs] * kEqual >= flops_[mine] && other < dim) return true;
+  }
+  return false;
+}
+
+}  // namespace gangway::propagate

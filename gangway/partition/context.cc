@@ -1,0 +1,178 @@
+#include "gangway/partition/context.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gangway/base/status.h"
+#include "gangway/mesh/geometry.h"
+#include "gangway/mesh/hlo_sharding.h"
+#include "gangway/partition/emit_reshard.h"
+#include "gangway/partition/rematerialize.h"
+
+namespace gangway::partition {
+
+using hlo::Instruction;
+using hlo::Opcode;
+
+Context::Context(ModuleState* module, hlo::Computation* target)
+    : module_(module), target_(target), builder_(target), coordinates_(&builder_),
+      collectives_(&coordinates_, &module->next_channel) {}
+
+const LocalValues& Context::Values(const Instruction& instruction) const { return values_.at(&instruction); }
+
+void Context::Set(const Instruction& instruction, LocalValues values) { values_[&instruction] = std::move(values); }
+
+void Context::Set(const Instruction& instruction, Instruction* local, Sharding sharding) {
+  values_[&instruction] = {LocalValue{local, std::move(sharding), WithoutLayout(instruction.shape()), &instruction}};
+}
+
+Sharding Context::Wanted(const Instruction& instruction, int64_t leaf) const {
+  const auto& shardings = instruction.shardings();
+  const std::vector<Shape> leaves = Leaves(instruction.shape());
+  const int64_t rank = leaves[leaf].rank();
+  if (!shardings || leaf >= static_cast<int64_t>(shardings->size())) return Replicated(rank);
+  Sharding wanted = (*shardings)[leaf].Closed();
+  if (wanted.mesh == nullptr || wanted.IsMaximal() || wanted.rank() != rank) return Replicated(rank);
+  if (SameMesh(wanted.mesh, mesh())) {
+    wanted.mesh = mesh();
+    return wanted;
+  }
+  if (auto over = OverMesh(wanted, mesh())) return over->Closed();
+  return wanted;
+}
+
+std::optional<Sharding> AdoptManual(const Sharding& sharding, const AxisList& manual) {
+  if (sharding.manual == manual) return sharding;
+  Sharding adopted = sharding;
+  adopted.manual = manual;
+  const AxisList split = sharding.DimAxes();
+  for (const AxisList* axes : {&manual, &sharding.manual}) {
+    for (const AxisRef& ref : *axes) {
+      if (Overlaps(split, ref) || Overlaps(sharding.unreduced, ref)) return std::nullopt;
+    }
+  }
+  return adopted;
+}
+
+std::vector<Context::Version>& Context::VersionsOf(const LocalValue& value) {
+  std::vector<Version>& versions = versions_[{value.local, value.global.dims()}];
+  if (versions.empty()) versions.push_back({value.sharding.Closed(), value.local});
+  return versions;
+}
+
+double Context::ReshardCost(const LocalValue& value, const Sharding& to) {
+  if (!value.global.IsArray()) return 0;
+  if (IsCheapToRemake(value)) return 0;
+  double best = 1e30;
+  for (const Version& version : VersionsOf(value)) {
+    auto from = AdoptManual(version.sharding, to.manual);
+    if (from) best = std::min(best, module_->planner.Cost(*from, to, value.global));
+  }
+  return best;
+}
+
+absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sharding& to_in) {
+  if (!value.global.IsArray()) return value.local;
+  const Sharding to = to_in.Closed();
+  for (const Version& version : VersionsOf(value)) {
+    if (version.sharding == to) return version.local;
+  }
+  const ReshardPlan* best = nullptr;
+  Instruction* source = nullptr;
+  absl::Status failure;
+  for (const Version& version : VersionsOf(value)) {
+    auto from = AdoptManual(version.sharding, to.manual);
+    if (!from) continue;
+    auto plan = module_->planner.Plan(*from, to, value.global);
+    if (!plan.ok()) {
+      failure = plan.status();
+      continue;
+    }
+    if (best == nullptr || (*plan)->Cost() < best->Cost()) {
+      best = *plan;
+      source = version.local;
+    }
+  }
+  if (best == nullptr) {
+    if (!failure.ok()) return failure;
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot reshard from ", value.sharding.ToString(), " to ", to.ToString(), ": manual axes differ"));
+  }
+  Instruction* made = nullptr;
+  bool steps = false;
+  for (const ReshardStage& stage : best->stages) steps |= !stage.steps.empty();
+  if (steps && IsCheapToRemake(value)) {
+    GW_ASSIGN_OR_RETURN(made, Remake(this, value, to));
+  } else {
+    made = EmitReshard(*best, &collectives_, source);
+  }
+  VersionsOf(value).push_back({to, made});
+  return made;
+}
+
+Instruction* Context::ShardOffset(const Sharding& sharding, const Shape& global, int64_t dim) {
+  const int64_t extent = ShardExtent(global.dim(dim), sharding.ShardCount(dim));
+  return coordinates_.Scaled(sharding.mesh, sharding.dims[dim].axes, extent);
+}
+
+Instruction* Context::MaskPadding(Instruction* local, const Sharding& sharding, const Shape& global,
+                                  const std::vector<int64_t>& dims, Instruction* fill) {
+  const Shape shape = WithoutLayout(local->shape());
+  Instruction* mask = nullptr;
+  for (int64_t d : dims) {
+    if (!sharding.IsSplit(d) || global.dim(d) % sharding.ShardCount(d) == 0) continue;
+    const Shape index_shape = WithDType(shape, DType::kS32);
+    Instruction* valid = builder_.Binary(Opcode::kSubtract, builder_.Index(global.dim(d)), ShardOffset(sharding, global, d));
+    Instruction* inside = builder_.Compare(hlo::ComparisonDirection::kLt, builder_.Iota(index_shape, d),
+                                           builder_.BroadcastScalar(valid, index_shape));
+    mask = mask == nullptr ? inside : builder_.Binary(Opcode::kAnd, mask, inside);
+  }
+  if (mask == nullptr) return local;
+  return builder_.Select(mask, local, builder_.BroadcastScalar(fill, shape));
+}
+
+hlo::Computation* Context::CloneCallee(const hlo::Computation* callee) {
+  return module_->target->CloneComputation(*callee, &module_->cloned);
+}
+
+std::vector<hlo::Computation*> Context::CloneCallees(const Instruction& instruction) {
+  std::vector<hlo::Computation*> callees;
+  for (const hlo::Computation* callee : instruction.called()) callees.push_back(CloneCallee(callee));
+  return callees;
+}
+
+Instruction* Context::Clone(const Instruction& of, Shape shape, std::vector<Instruction*> operands) {
+  Instruction* clone = target_->AddClone(of, std::move(shape), std::move(operands));
+  clone->set_called(CloneCallees(of));
+  clone->set_shardings(std::nullopt);
+  return clone;
+}
+
+void Context::ReportFallback(const Instruction& instruction, std::string reason) {
+  module_->fallbacks.push_back(
+      {absl::StrCat("%", instruction.name()), std::move(reason), instruction.shape().ByteSize()});
+}
+
+Instruction* Context::Pack(const Shape& shape, const std::vector<Instruction*>& leaves) {
+  if (!shape.IsTuple()) return leaves.front();
+  std::vector<Instruction*> elements;
+  size_t next = 0;
+  for (const Shape& element : shape.tuple()) {
+    const size_t count = static_cast<size_t>(LeafCount(element));
+    elements.push_back(Pack(element, {leaves.begin() + next, leaves.begin() + next + count}));
+    next += count;
+  }
+  return builder_.Tuple(std::move(elements));
+}
+
+std::vector<Instruction*> Context::Unpack(Instruction* value) {
+  if (!value->shape().IsTuple()) return {value};
+  std::vector<Instruction*> leaves;
+  for (size_t i = 0; i < value->shape().tuple().size(); ++i) {
+    for (Instruction* leaf : Unpack(builder_.GetTupleElement(value, static_cast<int64_t>(i)))) leaves.push_back(leaf);
+  }
+  return leaves;
+}
+
+}  // namespace gangway::partition

@@ -1,0 +1,114 @@
+// What a localizer works with: the values of one computation and the means to reshard and emit.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "gangway/hlo/builder.h"
+#include "gangway/hlo/module.h"
+#include "gangway/partition/collectives.h"
+#include "gangway/partition/coordinates.h"
+#include "gangway/partition/partition.h"
+#include "gangway/partition/reshard_plan.h"
+#include "gangway/partition/value.h"
+
+namespace gangway::partition {
+
+// Shared by all computations of one module.
+struct ModuleState {
+  const hlo::Module* source = nullptr;
+  hlo::Module* target = nullptr;
+  MeshRef mesh;  // where shardings are expressed
+  ReshardPlanner planner;
+  int64_t next_channel = 1;
+  std::vector<Fallback> fallbacks;
+  absl::flat_hash_map<const hlo::Computation*, hlo::Computation*> cloned;  // called computations that stay as they are
+};
+
+// One computation being localized. Values are set once, in the order of the source. Not thread-safe.
+class Context {
+ public:
+  Context(ModuleState* module, hlo::Computation* target);
+
+  ModuleState& module() { return *module_; }
+  const MeshRef& mesh() const { return module_->mesh; }
+  hlo::Builder& builder() { return builder_; }
+  Coordinates& coordinates() { return coordinates_; }
+  CollectiveBuilder& collectives() { return collectives_; }
+  hlo::Computation* target() { return target_; }
+
+  // --- values of source instructions -------------------------------------------------------------------------------
+  const LocalValues& Values(const hlo::Instruction& instruction) const;
+  const LocalValue& Value(const hlo::Instruction& instruction) const { return Values(instruction).front(); }
+  void Set(const hlo::Instruction& instruction, LocalValues values);
+  void Set(const hlo::Instruction& instruction, hlo::Instruction* local, Sharding sharding);
+
+  // The sharding completion chose for a leaf, expressed over the module's mesh; replicated where it chose none.
+  Sharding Wanted(const hlo::Instruction& instruction, int64_t leaf = 0) const;
+  Sharding Replicated(int64_t rank) const { return Sharding::Replicated(mesh(), rank).Closed(); }
+
+  // --- resharding --------------------------------------------------------------------------------------------------
+  // The value under `to`; made once and from the nearest version that exists.
+  absl::StatusOr<hlo::Instruction*> Reshard(const LocalValue& value, const Sharding& to);
+  // What that would cost now, in units of ReshardPlan::Cost.
+  double ReshardCost(const LocalValue& value, const Sharding& to);
+  absl::StatusOr<hlo::Instruction*> Replicate(const LocalValue& value) {
+    return Reshard(value, WithManual(Replicated(value.global.rank()), value.sharding.manual));
+  }
+
+  // --- pieces ------------------------------------------------------------------------------------------------------
+  // The shard with `fill` (scalar) in the padding of the given dimensions.
+  hlo::Instruction* MaskPadding(hlo::Instruction* local, const Sharding& sharding, const Shape& global,
+                                const std::vector<int64_t>& dims, hlo::Instruction* fill);
+  // s32[]: where the device's shard of a dimension begins in the whole array.
+  hlo::Instruction* ShardOffset(const Sharding& sharding, const Shape& global, int64_t dim);
+  // A called computation copied as it is (reducers, comparators).
+  hlo::Computation* CloneCallee(const hlo::Computation* callee);
+  std::vector<hlo::Computation*> CloneCallees(const hlo::Instruction& instruction);
+  // The source instruction copied with local operands and shape.
+  hlo::Instruction* Clone(const hlo::Instruction& of, Shape shape, std::vector<hlo::Instruction*> operands);
+  void ReportFallback(const hlo::Instruction& instruction, std::string reason);
+
+  // --- tuples ------------------------------------------------------------------------------------------------------
+  hlo::Instruction* Pack(const Shape& shape, const std::vector<hlo::Instruction*>& leaves);
+  std::vector<hlo::Instruction*> Unpack(hlo::Instruction* value);
+
+  static Sharding WithManual(Sharding sharding, AxisList manual) {
+    sharding.manual = std::move(manual);
+    return sharding;
+  }
+
+ private:
+  struct Version {
+    Sharding sharding;
+    hlo::Instruction* local;
+  };
+  std::vector<Version>& VersionsOf(const LocalValue& value);
+
+  ModuleState* module_;
+  hlo::Computation* target_;
+  hlo::Builder builder_;
+  Coordinates coordinates_;
+  CollectiveBuilder collectives_;
+  absl::flat_hash_map<const hlo::Instruction*, LocalValues> values_;
+  // By the first version's instruction; the shape too, because one instruction stands for a whole array and, inside a
+  // manual region, for one part of it.
+  absl::flat_hash_map<std::pair<const hlo::Instruction*, DimVector>, std::vector<Version>> versions_;
+};
+
+// Axes that are manual in one sharding only matter when the other one splits by them; otherwise the manual set of `like`
+// is taken over. nullopt when they clash.
+std::optional<Sharding> AdoptManual(const Sharding& sharding, const AxisList& manual);
+
+// A source computation localized into a new one of the target: parameters lie as `parameters` says (one per leaf of all
+// parameters), the result is brought to `results`. With `results` null the root's own wanted shardings are used.
+absl::StatusOr<hlo::Computation*> LocalizeComputation(ModuleState* module, const hlo::Computation& source,
+                                                      const Shardings& parameters, const Shardings* results,
+                                                      Shardings* final_results = nullptr);
+
+}  // namespace gangway::partition

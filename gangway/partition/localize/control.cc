@@ -1,0 +1,211 @@
+// Parameters, tuples, loops, branches and calls: computations within computations.
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gangway/base/status.h"
+#include "gangway/mesh/geometry.h"
+#include "gangway/partition/localize/table.h"
+
+namespace gangway::partition {
+namespace {
+
+using hlo::Instruction;
+using hlo::Opcode;
+
+Shardings WantedLeaves(const Instruction& instruction, const Context& context) {
+  Shardings wanted;
+  const int64_t count = LeafCount(instruction.shape());
+  for (int64_t i = 0; i < count; ++i) wanted.push_back(context.Wanted(instruction, i));
+  return wanted;
+}
+
+absl::StatusOr<std::vector<Instruction*>> ReshardLeaves(const LocalValues& values, const Shardings& to,
+                                                        Context& context) {
+  if (values.size() != to.size()) return absl::InternalError("leaves and shardings differ in number");
+  std::vector<Instruction*> leaves;
+  for (size_t i = 0; i < values.size(); ++i) {
+    GW_ASSIGN_OR_RETURN(Instruction * leaf, context.Reshard(values[i], to[i]));
+    leaves.push_back(leaf);
+  }
+  return leaves;
+}
+
+// Values of the leaves of `result`, which lies as `shardings` says.
+void SetLeaves(const Instruction& instruction, Instruction* result, const Shardings& shardings, Context& context) {
+  const std::vector<Shape> globals = Leaves(instruction.shape());
+  const std::vector<Instruction*> leaves = context.Unpack(result);
+  LocalValues values;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    values.push_back({leaves[i], shardings[i], WithoutLayout(globals[i]), nullptr});
+  }
+  context.Set(instruction, std::move(values));
+}
+
+Shardings ShardingsOf(const LocalValues& values) {
+  Shardings shardings;
+  for (const LocalValue& value : values) shardings.push_back(value.sharding);
+  return shardings;
+}
+
+// Shardings a loop or branch carries: what completion wants, with the manual axes of the values that flow in.
+Shardings CarriedLeaves(const Instruction& instruction, const LocalValues& values, const Context& context) {
+  Shardings wanted = WantedLeaves(instruction, context);
+  for (size_t i = 0; i < wanted.size() && i < values.size(); ++i) {
+    if (!instruction.has_sharding()) wanted[i].manual = values[i].sharding.manual;
+  }
+  return wanted;
+}
+
+}  // namespace
+
+absl::Status LocalizeParameter(const Instruction& instruction, Context& context) {
+  return absl::InternalError("parameters are localized with their computation");
+}
+
+absl::Status LocalizeTuple(const Instruction& instruction, Context& context) {
+  LocalValues values;
+  for (const Instruction* operand : instruction.operands()) {
+    const LocalValues& leaves = context.Values(*operand);
+    values.insert(values.end(), leaves.begin(), leaves.end());
+  }
+  context.Set(instruction, std::move(values));
+  return absl::OkStatus();
+}
+
+absl::Status LocalizeGetTupleElement(const Instruction& instruction, Context& context) {
+  const Instruction& tuple = *instruction.operand(0);
+  const int64_t index = instruction.attr<hlo::TupleIndexAttr>().index;
+  int64_t begin = 0;
+  for (int64_t i = 0; i < index; ++i) begin += LeafCount(tuple.shape().tuple()[i]);
+  const LocalValues& leaves = context.Values(tuple);
+  const int64_t count = LeafCount(instruction.shape());
+  context.Set(instruction, LocalValues(leaves.begin() + begin, leaves.begin() + begin + count));
+  return absl::OkStatus();
+}
+
+absl::Status LocalizeOptBarrier(const Instruction& instruction, Context& context) {
+  const LocalValues values = context.Values(*instruction.operand(0));
+  std::vector<Instruction*> leaves;
+  for (const LocalValue& value : values) leaves.push_back(value.local);
+  Instruction* packed = context.Pack(instruction.shape(), leaves);
+  Instruction* barrier = context.Clone(instruction, packed->shape(), {packed});
+  SetLeaves(instruction, barrier, ShardingsOf(values), context);
+  return absl::OkStatus();
+}
+
+absl::Status LocalizeTokenOp(const Instruction& instruction, Context& context) {
+  std::vector<Instruction*> operands;
+  for (const Instruction* operand : instruction.operands()) {
+    const LocalValues& values = context.Values(*operand);
+    std::vector<Instruction*> leaves;
+    for (const LocalValue& value : values) leaves.push_back(value.local);
+    operands.push_back(context.Pack(operand->shape(), leaves));
+  }
+  const Shardings shardings = instruction.opcode() == Opcode::kAfterAll
+                                  ? Shardings{context.Replicated(0)}
+                                  : ShardingsOf(context.Values(*instruction.operand(0)));
+  const Shape shape = operands.empty() || instruction.opcode() == Opcode::kAfterAll ? Shape::Token() : operands[0]->shape();
+  SetLeaves(instruction, context.Clone(instruction, shape, operands), shardings, context);
+  return absl::OkStatus();
+}
+
+absl::Status LocalizeWhile(const Instruction& instruction, Context& context) {
+  const LocalValues init = context.Values(*instruction.operand(0));
+  const Shardings carried = CarriedLeaves(instruction, init, context);
+  GW_ASSIGN_OR_RETURN(std::vector<Instruction*> leaves, ReshardLeaves(init, carried, context));
+  Instruction* packed = context.Pack(instruction.shape(), leaves);
+  const Shardings predicate = {context.Replicated(0)};
+  GW_ASSIGN_OR_RETURN(hlo::Computation * condition,
+                      LocalizeComputation(&context.module(), *instruction.called()[0], carried, &predicate));
+  GW_ASSIGN_OR_RETURN(hlo::Computation * body,
+                      LocalizeComputation(&context.module(), *instruction.called()[1], carried, &carried));
+  Instruction* loop = context.target()->AddClone(instruction, packed->shape(), {packed});
+  loop->set_called({condition, body});
+  loop->set_shardings(std::nullopt);
+  SetLeaves(instruction, loop, carried, context);
+  return absl::OkStatus();
+}
+
+absl::Status LocalizeConditional(const Instruction& instruction, Context& context) {
+  GW_ASSIGN_OR_RETURN(Instruction * selector, context.Replicate(context.Value(*instruction.operand(0))));
+  std::vector<Instruction*> operands = {selector};
+  std::vector<hlo::Computation*> branches;
+  Shardings results;
+  for (size_t b = 0; b < instruction.called().size(); ++b) {
+    const hlo::Computation& source = *instruction.called()[b];
+    const Instruction& argument = *instruction.operand(static_cast<int64_t>(b) + 1);
+    const LocalValues values = context.Values(argument);
+    if (b == 0) results = CarriedLeaves(instruction, values, context);
+    const Shardings carried = CarriedLeaves(*source.parameter(0), values, context);
+    GW_ASSIGN_OR_RETURN(std::vector<Instruction*> leaves, ReshardLeaves(values, carried, context));
+    operands.push_back(context.Pack(argument.shape(), leaves));
+    GW_ASSIGN_OR_RETURN(hlo::Computation * branch, LocalizeComputation(&context.module(), source, carried, &results));
+    branches.push_back(branch);
+  }
+  const Shape shape = ShardShape(WithoutLayout(instruction.shape()), results);
+  Instruction* conditional = context.target()->AddClone(instruction, shape, std::move(operands));
+  conditional->set_called(std::move(branches));
+  conditional->set_shardings(std::nullopt);
+  SetLeaves(instruction, conditional, results, context);
+  return absl::OkStatus();
+}
+
+absl::Status LocalizeCall(const Instruction& instruction, Context& context) {
+  std::vector<Instruction*> operands;
+  Shardings parameters;
+  for (const Instruction* operand : instruction.operands()) {
+    const LocalValues values = context.Values(*operand);
+    std::vector<Instruction*> leaves;
+    for (const LocalValue& value : values) {
+      Sharding sharding = value.sharding;
+      sharding.unreduced.clear();
+      GW_ASSIGN_OR_RETURN(Instruction * leaf, context.Reshard(value, sharding));
+      leaves.push_back(leaf);
+      parameters.push_back(std::move(sharding));
+    }
+    operands.push_back(context.Pack(operand->shape(), leaves));
+  }
+  const Shardings results = WantedLeaves(instruction, context);
+  GW_ASSIGN_OR_RETURN(hlo::Computation * callee,
+                      LocalizeComputation(&context.module(), *instruction.called()[0], parameters, &results));
+  const Shape shape = ShardShape(WithoutLayout(instruction.shape()), results);
+  Instruction* call = context.target()->AddClone(instruction, shape, std::move(operands));
+  call->set_called({callee});
+  call->set_shardings(std::nullopt);
+  SetLeaves(instruction, call, results, context);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<hlo::Computation*> LocalizeComputation(ModuleState* module, const hlo::Computation& source,
+                                                      const Shardings& parameters, const Shardings* results,
+                                                      Shardings* final_results) {
+  hlo::Computation* target = module->target->AddComputation(source.name());
+  Context context(module, target);
+  size_t leaf = 0;
+  for (const Instruction* parameter : source.parameters()) {
+    const size_t count = static_cast<size_t>(LeafCount(parameter->shape()));
+    const Shardings mine(parameters.begin() + leaf, parameters.begin() + leaf + count);
+    leaf += count;
+    const Shape shape = ShardShape(WithoutLayout(parameter->shape()), mine);
+    Instruction* local = context.Clone(*parameter, shape, {});
+    SetLeaves(*parameter, local, mine, context);
+  }
+  for (const auto& owned : source.instructions()) {
+    const Instruction& instruction = *owned;
+    if (instruction.opcode() == Opcode::kParameter) continue;
+    context.builder().set_metadata(instruction.metadata());
+    GW_RETURN_IF_ERROR_WITH(LocalizerOf(instruction.opcode())(instruction, context),
+                            absl::StrCat("partition: %", instruction.name()));
+  }
+  const Instruction& root = *source.root();
+  context.builder().set_metadata(root.metadata());
+  const Shardings wanted = results != nullptr ? *results : WantedLeaves(root, context);
+  GW_ASSIGN_OR_RETURN_WITH(std::vector<Instruction*> leaves, ReshardLeaves(context.Values(root), wanted, context),
+                           absl::StrCat("partition: result of ", source.name()));
+  target->set_root(context.Pack(root.shape(), leaves));
+  if (final_results != nullptr) *final_results = wanted;
+  return target;
+}
+
+}  // namespace gangway::partition

@@ -1,0 +1,48 @@
+#include "gangway/partition/rematerialize.h"
+
+#include "gangway/base/status.h"
+#include "gangway/mesh/geometry.h"
+#include "gangway/partition/context.h"
+
+namespace gangway::partition {
+
+using hlo::Instruction;
+using hlo::Opcode;
+
+bool IsCheapToRemake(const LocalValue& value) {
+  if (value.origin == nullptr || !value.sharding.unreduced.empty()) return false;
+  switch (value.origin->opcode()) {
+    case Opcode::kConstant:
+      return value.origin->attr<hlo::ConstantAttr>().literal->IsSplat();
+    case Opcode::kIota:
+      return true;
+    case Opcode::kBroadcast:
+      return value.origin->operand(0)->shape().rank() == 0;
+    default:
+      return false;
+  }
+}
+
+absl::StatusOr<Instruction*> Remake(Context* context, const LocalValue& value, const Sharding& to) {
+  hlo::Builder& builder = context->builder();
+  const Instruction& origin = *value.origin;
+  if (!to.unreduced.empty()) return absl::InternalError("a remade value cannot hold partial results");
+  const Shape shape = ShardShape(value.global, to);
+  if (origin.opcode() == Opcode::kBroadcast) {
+    GW_ASSIGN_OR_RETURN(Instruction * scalar, context->Replicate(context->Value(*origin.operand(0))));
+    return builder.BroadcastScalar(scalar, shape);
+  }
+  if (origin.opcode() == Opcode::kConstant) {
+    const Literal& literal = *origin.attr<hlo::ConstantAttr>().literal;
+    const int64_t width = ByteWidth(shape.dtype());
+    Literal scalar(Shape::Scalar(shape.dtype()), std::vector<char>(literal.data(), literal.data() + width));
+    return builder.BroadcastScalar(builder.Constant(std::move(scalar)), shape);
+  }
+  const int64_t dim = origin.attr<hlo::DimensionsAttr>().dims[0];
+  Instruction* iota = builder.Iota(shape, dim);
+  if (!to.IsSplit(dim)) return iota;
+  Instruction* offset = builder.Convert(context->ShardOffset(to, value.global, dim), shape.dtype());
+  return builder.Binary(Opcode::kAdd, iota, builder.BroadcastScalar(offset, shape));
+}
+
+}  // namespace gangway::partition

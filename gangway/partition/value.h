@@ -1,0 +1,24 @@
+// What a device holds of one array of the program.
+#pragma once
+
+#include <vector>
+
+#include "gangway/hlo/instruction.h"
+#include "gangway/mesh/sharding.h"
+#include "gangway/tensor/shape.h"
+
+namespace gangway::partition {
+
+// One array (or token) of the source program as the per-device program has it. Shards of dimensions that do not divide
+// are padded at their end with arbitrary data; whoever reads across such a dimension masks it first.
+struct LocalValue {
+  hlo::Instruction* local = nullptr;  // in the per-device program
+  Sharding sharding;                  // how it lies; may hold partial results (unreduced), resolved where next needed
+  Shape global;
+  // The instruction of the source program that made it, where that has one result: cheap ones are made again under
+  // another sharding rather than moved.
+  const hlo::Instruction* origin = nullptr;
+};
+using LocalValues = std::vector<LocalValue>;  // one per leaf of a shape, depth first
+
+}  // namespace gangway::partition

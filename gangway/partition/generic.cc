@@ -138,7 +138,7 @@ absl::Status LocalizeWith(const Instruction& instruction, const OpRule& rule, co
 absl::Status LocalizeByRule(const Instruction& instruction, Context& context) {
   GW_ASSIGN_OR_RETURN(const OpRule rule, rules::RuleFor(instruction));
   if (rule.form != rules::RuleForm::kFactors) return LocalizeReplicated(instruction, context);
-  const OpPlanOptions options = OptionsFor(instruction, rule);
+  const OpPlanOptions options = OptionsFor(instruction);
   GW_RETURN_IF_ERROR(LocalizeWith(instruction, rule, options, context));
   return absl::OkStatus();
 }

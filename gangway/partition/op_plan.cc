@@ -37,6 +37,7 @@ class OpPlanner {
 
   absl::StatusOr<OpPlan> Run() {
     CollectCandidates();
+    if (TryAgreement()) return best_;
     for (AxisList& kept : PartialChoices()) {
       kept_ = std::move(kept);
       double combinations = 1;
@@ -61,6 +62,9 @@ class OpPlanner {
 
   void AddCandidate(size_t factor, const AxisList& axes) {
     if (axes.empty() || MustBeLocal(factor)) return;
+    for (const AxisRef& ref : axes) {
+      if (Overlaps(options_.without, ref)) return;
+    }
     if (rule_.factors[factor].kind == FactorKind::kReduction && !options_.may_reduce) return;
     auto& list = candidates_[factor];
     if (std::find(list.begin(), list.end(), axes) == list.end()) list.push_back(axes);
@@ -85,6 +89,35 @@ class OpPlanner {
       if (values_[i] != nullptr) AddCandidates(rule_.operands[i], values_[i]->sharding);
     }
     for (size_t i = 0; i < wanted_.size(); ++i) AddCandidates(rule_.results[i], wanted_[i]);
+  }
+
+  // The usual case: operands and results already lie alike, nothing moves. Saves the search.
+  bool TryAgreement() {
+    if (!PartialFree()) return false;
+    std::vector<AxisList> merged(rule_.factors.size());
+    for (const auto& start : starts_) {
+      for (size_t f = 0; f < start.size(); ++f) {
+        if (start[f].empty()) continue;
+        if (MustBeLocal(f) || (!merged[f].empty() && merged[f] != start[f])) return false;
+        if (rule_.factors[f].kind == FactorKind::kReduction) return false;
+        for (const AxisRef& ref : start[f]) {
+          if (Overlaps(options_.without, ref)) return false;
+        }
+        merged[f] = start[f];
+      }
+    }
+    if (Clashes(merged)) return false;
+    moves_ = 1;
+    Consider(merged);
+    if (moves_ == 0) return true;
+    found_ = false;
+    return false;
+  }
+
+  bool PartialFree() const {
+    return std::all_of(values_.begin(), values_.end(), [](const LocalValue* value) {
+      return value == nullptr || value->sharding.unreduced.empty();
+    });
   }
 
   // Axes over which operands may stay partial; the empty list first.
@@ -158,7 +191,9 @@ class OpPlanner {
     for (const auto& start : starts_) {
       starts.push_back(start);
       for (size_t f = 0; f < start.size(); ++f) {
-        if (MustBeLocal(f)) starts.back()[f].clear();
+        for (const AxisRef& ref : start[f]) {
+          if (MustBeLocal(f) || Overlaps(options_.without, ref)) starts.back()[f].clear();
+        }
       }
     }
     for (std::vector<AxisList>& axes : starts) {
@@ -241,6 +276,7 @@ class OpPlanner {
       }
       plan.results.push_back(std::move(sharding));
     }
+    moves_ = plan.cost;
     plan.cost += WorkCost(axes, plan);
     // Of equal costs, partial sums of a value nobody else needs travel on: they may meet others to be added to.
     if (!kept_.empty()) plan.cost -= 1;
@@ -262,6 +298,7 @@ class OpPlanner {
   std::vector<std::vector<AxisList>> candidates_;
   std::vector<std::vector<AxisList>> starts_;
   AxisList kept_;
+  double moves_ = 0;  // reshard cost of the assignment considered last
   bool found_ = false;
   OpPlan best_;
 };
@@ -290,7 +327,7 @@ bool WorthPassing(const Instruction& operand) {
 
 }  // namespace
 
-OpPlanOptions OptionsFor(const Instruction& instruction, const OpRule& rule) {
+OpPlanOptions OptionsFor(const Instruction& instruction) {
   OpPlanOptions options;
   switch (instruction.opcode()) {
     case Opcode::kAdd:

@@ -31,10 +31,11 @@ struct OpPlanOptions {
   std::vector<int> partial_ok;     // operands whose partial sums may pass through (the operation is linear in each alone
                                    // or, with partial_together, in all of them at once)
   bool partial_together = false;
+  AxisList without;                // axes no factor may take
 };
 
 // Options by the operation's kind (linear ones pass partial sums on).
-OpPlanOptions OptionsFor(const hlo::Instruction& instruction, const rules::OpRule& rule);
+OpPlanOptions OptionsFor(const hlo::Instruction& instruction);
 
 // The cheapest plan: reshards of operands and results, repeated work. Pure but for the context's plan cache.
 absl::StatusOr<OpPlan> PlanOp(const hlo::Instruction& instruction, const rules::OpRule& rule,

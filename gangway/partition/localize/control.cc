@@ -59,7 +59,7 @@ Shardings CarriedLeaves(const Instruction& instruction, const LocalValues& value
 
 }  // namespace
 
-absl::Status LocalizeParameter(const Instruction& instruction, Context& context) {
+absl::Status LocalizeParameter(const Instruction&, Context&) {
   return absl::InternalError("parameters are localized with their computation");
 }
 

@@ -37,13 +37,9 @@ absl::Status LocalizeCollective(const hlo::Instruction& instruction, Context& co
 absl::Status LocalizePartitionId(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeBroadcast(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeReduce(const hlo::Instruction& instruction, Context& context);
-absl::Status LocalizeDot(const hlo::Instruction& instruction, Context& context);
-absl::Status LocalizeSlice(const hlo::Instruction& instruction, Context& context);
-absl::Status LocalizePad(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeDynamicSlice(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeDynamicUpdateSlice(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeGather(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeScatter(const hlo::Instruction& instruction, Context& context);
-absl::Status LocalizeRng(const hlo::Instruction& instruction, Context& context);
 
 }  // namespace gangway::partition

@@ -1,0 +1,185 @@
+// gather and scatter where the indexed dimensions of the operand are split: every device looks up the indices that fall
+// into its shard. Batch dimensions, index dimensions and whole window dimensions go by the rule.
+#include <algorithm>
+#include <vector>
+
+#include "gangway/base/status.h"
+#include "gangway/mesh/geometry.h"
+#include "gangway/partition/generic.h"
+#include "gangway/partition/localize/table.h"
+
+namespace gangway::partition {
+namespace {
+
+using hlo::Builder;
+using hlo::Instruction;
+using hlo::Opcode;
+
+bool Has(const DimVector& dims, int64_t dim) { return std::find(dims.begin(), dims.end(), dim) != dims.end(); }
+
+// indices (local) with those along `dims` of the operand made relative to the device's shard. `inside` (may be null)
+// becomes a predicate of the indices' shape without the index vector: the element lies in the shard.
+Instruction* ShiftIndices(Instruction* indices, int64_t index_vector_dim, const DimVector& index_map,
+                          const DimVector& dims, const Sharding& operand, const Shape& global, bool clamp,
+                          Instruction** inside, Context& context) {
+  Builder& builder = context.builder();
+  const bool vector = index_vector_dim < indices->shape().rank();
+  if (indices->shape().dtype() != DType::kS32) indices = builder.Convert(indices, DType::kS32);
+  const Shape whole = WithoutLayout(indices->shape());
+  std::vector<Instruction*> columns;
+  for (size_t i = 0; i < index_map.size(); ++i) {
+    Instruction* column = indices;
+    if (vector) {
+      DimVector starts(whole.rank(), 0), limits = whole.dims();
+      starts[index_vector_dim] = static_cast<int64_t>(i);
+      limits[index_vector_dim] = static_cast<int64_t>(i) + 1;
+      column = builder.Slice(indices, starts, limits);
+    }
+    const int64_t d = index_map[i];
+    if (Has(dims, d)) {
+      const Shape shape = WithoutLayout(column->shape());
+      const auto splat = [&](int64_t v) { return builder.BroadcastScalar(builder.Index(v), shape); };
+      const int64_t extent = ShardExtent(global.dim(d), operand.ShardCount(d));
+      // A gather clamps indices in the whole array, a scatter drops those outside it.
+      if (clamp) {
+        column = builder.Binary(Opcode::kMaximum, column, splat(0));
+        column = builder.Binary(Opcode::kMinimum, column, splat(global.dim(d) - 1));
+      }
+      column = builder.Binary(Opcode::kSubtract, column,
+                              builder.BroadcastScalar(context.ShardOffset(operand, global, d), shape));
+      Instruction* in = builder.Binary(Opcode::kAnd, builder.Compare(hlo::ComparisonDirection::kGe, column, splat(0)),
+                                       builder.Compare(hlo::ComparisonDirection::kLt, column, splat(extent)));
+      if (inside != nullptr) *inside = *inside == nullptr ? in : builder.Binary(Opcode::kAnd, *inside, in);
+    }
+    columns.push_back(column);
+  }
+  if (inside != nullptr && *inside != nullptr && vector) {
+    DimVector dims_without = whole.dims();
+    dims_without.erase(dims_without.begin() + index_vector_dim);
+    *inside = builder.Reshape(*inside, dims_without);
+  }
+  return columns.size() == 1 ? columns[0] : builder.Concatenate(columns, index_vector_dim);
+}
+
+// Split dimensions of the operand that are indexed one element at a time.
+DimVector IndexedSplitDims(const Sharding& sharding, const Shape& global, const DimVector& index_map,
+                           const DimVector& window) {
+  DimVector dims;
+  for (int64_t d = 0; d < global.rank(); ++d) {
+    if (sharding.IsSplit(d) && Has(index_map, d) && window[d] == 1 && global.dim(d) > 1) dims.push_back(d);
+  }
+  return dims;
+}
+
+// Of a scatter: extent of the update window along each dimension of the operand.
+DimVector UpdateWindow(const hlo::ScatterAttr& attr, const Shape& operand, const Shape& update) {
+  DimVector window(operand.rank(), 1);
+  size_t next = 0;
+  for (int64_t d = 0; d < operand.rank(); ++d) {
+    if (Has(attr.inserted_window_dims, d) || Has(attr.input_batching_dims, d)) continue;
+    window[d] = update.dim(attr.update_window_dims[next++]);
+  }
+  return window;
+}
+
+// The plan the rule gives when the axes of the indexed dimensions are taken out of play.
+absl::StatusOr<OpPlan> PlanWithout(const Instruction& instruction, const rules::OpRule& rule, const AxisList& taken,
+                                   Context& context) {
+  OpPlanOptions options = OptionsFor(instruction);
+  options.without = taken;
+  return PlanOp(instruction, rule, options, context);
+}
+
+AxisList AxesOf(const Sharding& sharding, const DimVector& dims) {
+  AxisList axes;
+  for (int64_t d : dims) axes.insert(axes.end(), sharding.dims[d].axes.begin(), sharding.dims[d].axes.end());
+  return axes;
+}
+
+}  // namespace
+
+absl::Status LocalizeGather(const Instruction& instruction, Context& context) {
+  const auto& attr = instruction.attr<hlo::GatherAttr>();
+  const LocalValue& value = context.Value(*instruction.operand(0));
+  const Shape global = value.global;
+  const DimVector dims = SameMesh(value.sharding.mesh, context.mesh())
+                             ? IndexedSplitDims(value.sharding, global, attr.start_index_map, attr.slice_sizes)
+                             : DimVector{};
+  GW_ASSIGN_OR_RETURN(const rules::OpRule rule, rules::RuleFor(instruction));
+  if (dims.empty() || rule.form != rules::RuleForm::kFactors) return LocalizeByRule(instruction, context);
+
+  const AxisList taken = AxesOf(value.sharding, dims);
+  GW_ASSIGN_OR_RETURN(OpPlan plan, PlanWithout(instruction, rule, taken, context));
+  Sharding operand = plan.operands[0];
+  operand.unreduced.clear();
+  for (int64_t d : dims) operand.dims[d].axes = value.sharding.dims[d].axes;
+  Sharding result = plan.results[0];
+  result.unreduced.insert(result.unreduced.end(), taken.begin(), taken.end());
+  result.reduction = global.dtype() == DType::kPred ? Reduction::kOr : Reduction::kSum;
+  Sharding wanted = context.Wanted(instruction);
+  wanted.manual = result.manual;
+  const Shape shape = WithoutLayout(instruction.shape());
+  const double by_parts = context.ReshardCost(value, operand) + context.module().planner.Cost(result, wanted, shape) +
+                          context.ReshardCost(context.Value(*instruction.operand(1)), plan.operands[1]);
+  GW_ASSIGN_OR_RETURN(const OpPlan by_rule, PlanOp(instruction, rule, OptionsFor(instruction), context));
+  if (by_rule.cost <= by_parts) return LocalizeByRule(instruction, context);
+
+  Builder& builder = context.builder();
+  GW_ASSIGN_OR_RETURN(Instruction * local, context.Reshard(value, operand));
+  GW_ASSIGN_OR_RETURN(Instruction * indices,
+                      context.Reshard(context.Value(*instruction.operand(1)), plan.operands[1]));
+  Instruction* inside = nullptr;
+  indices = ShiftIndices(indices, attr.index_vector_dim, attr.start_index_map, dims, operand, global, true, &inside,
+                         context);
+  const Shape local_shape = ShardShape(shape, result);
+  Instruction* gathered = context.Clone(instruction, local_shape, {local, indices});
+  auto& sizes = gathered->mutable_attr<hlo::GatherAttr>().slice_sizes;
+  for (int64_t d = 0; d < global.rank(); ++d) {
+    if (sizes[d] == global.dim(d) && !Has(dims, d)) sizes[d] = local->shape().dim(d);
+  }
+  DimVector batch;
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    if (!Has(attr.offset_dims, d)) batch.push_back(d);
+  }
+  Instruction* mask = builder.Broadcast(inside, WithDType(local_shape, DType::kPred), batch);
+  Instruction* zero = builder.Splat(local_shape, 0);
+  context.Set(instruction, builder.Select(mask, gathered, zero), result);
+  return absl::OkStatus();
+}
+
+absl::Status LocalizeScatter(const Instruction& instruction, Context& context) {
+  const auto& attr = instruction.attr<hlo::ScatterAttr>();
+  GW_ASSIGN_OR_RETURN(const rules::OpRule rule, rules::RuleFor(instruction));
+  const Sharding wanted = context.Wanted(instruction);
+  const Shape global = WithoutLayout(instruction.operand(0)->shape());
+  if (instruction.operand_count() != 3 || rule.form != rules::RuleForm::kFactors ||
+      !SameMesh(wanted.mesh, context.mesh())) {
+    return LocalizeByRule(instruction, context);
+  }
+  const DimVector window = UpdateWindow(attr, global, instruction.operand(2)->shape());
+  const DimVector dims = IndexedSplitDims(wanted, global, attr.scatter_dims_to_operand_dims, window);
+  if (dims.empty()) return LocalizeByRule(instruction, context);
+
+  // Every device applies the updates that fall into its shard, so it must see all of them along the taken axes.
+  const AxisList taken = AxesOf(wanted, dims);
+  OpPlanOptions options = OptionsFor(instruction);
+  options.without = taken;
+  GW_ASSIGN_OR_RETURN(OpPlan plan, PlanOp(instruction, rule, options, context));
+  for (int64_t d : dims) {
+    plan.operands[0].dims[d].axes = wanted.dims[d].axes;
+    plan.results[0].dims[d].axes = wanted.dims[d].axes;
+  }
+  GW_ASSIGN_OR_RETURN(const OpPlan by_rule, PlanOp(instruction, rule, OptionsFor(instruction), context));
+  double by_parts = context.module().planner.Cost(plan.results[0], Context::WithManual(wanted, plan.results[0].manual), global);
+  for (int64_t i = 0; i < 3; ++i) by_parts += context.ReshardCost(context.Value(*instruction.operand(i)), plan.operands[i]);
+  if (by_rule.cost <= by_parts) return LocalizeByRule(instruction, context);
+
+  GW_ASSIGN_OR_RETURN(std::vector<Instruction*> operands, PreparedOperands(instruction, rule, plan, context));
+  operands[1] = ShiftIndices(operands[1], attr.index_vector_dim, attr.scatter_dims_to_operand_dims, dims,
+                             plan.operands[0], global, false, nullptr, context);
+  Instruction* local = context.Clone(instruction, ShardShape(global, plan.results[0]), std::move(operands));
+  context.Set(instruction, local, plan.results[0]);
+  return absl::OkStatus();
+}
+
+}  // namespace gangway::partition

@@ -36,7 +36,20 @@ bool IsIdentity(const Instruction& operand, Reduction reduction) {
   return literal.bytes() == ReductionIdentity(reduction, literal.shape().dtype()).bytes();
 }
 
-void AdaptAttributes(const Instruction& instruction, Instruction* local) {
+// The group of a grouped convolution is its rule's first factor; a window that covers a whole dimension follows the
+// kernel's extent.
+void AdaptConvolution(const OpPlan& plan, Instruction* local) {
+  auto& conv = local->mutable_attr<hlo::ConvolutionAttr>();
+  for (size_t i = 0; i < conv.window.size(); ++i) {
+    conv.window[i].size = local->operand(1)->shape().dim(conv.kernel_spatial[i]);
+  }
+  if (plan.factors.empty()) return;
+  const int64_t parts = ProductOf(plan.factors[0]);
+  if (conv.feature_groups > 1) conv.feature_groups /= parts;
+  if (conv.batch_groups > 1) conv.batch_groups /= parts;
+}
+
+void AdaptAttributes(const Instruction& instruction, const OpPlan& plan, Instruction* local) {
   if (auto* slice = std::get_if<hlo::SliceAttr>(&local->mutable_attributes())) {
     const Shape& whole = instruction.operand(0)->shape();
     for (int64_t d = 0; d < whole.rank(); ++d) {
@@ -49,6 +62,8 @@ void AdaptAttributes(const Instruction& instruction, Instruction* local) {
     for (int64_t d = 0; d < whole.rank(); ++d) {
       if (gather->slice_sizes[d] == whole.dim(d)) gather->slice_sizes[d] = local->operand(0)->shape().dim(d);
     }
+  } else if (instruction.opcode() == Opcode::kConvolution) {
+    AdaptConvolution(plan, local);
   }
 }
 
@@ -102,7 +117,7 @@ void SetResults(const Instruction& instruction, Instruction* result, const Shard
 void EmitLocal(const Instruction& instruction, const OpPlan& plan, std::vector<Instruction*> operands, Context& context) {
   const Shape shape = ShardShape(WithoutLayout(instruction.shape()), plan.results);
   Instruction* local = context.Clone(instruction, shape, std::move(operands));
-  AdaptAttributes(instruction, local);
+  AdaptAttributes(instruction, plan, local);
   SetResults(instruction, local, plan.results, context);
 }
 

@@ -41,9 +41,9 @@ struct ReplicatedFallback {
 };
 
 struct CollectiveStats {
-  int64_t count = 0;  // instructions in the text
-  double executed = 0;         // times run, loop bodies times their trip count where known
-  double bytes_received = 0;   // per device, executed times
+  int64_t count = 0;          // instructions in the text
+  double executed = 0;        // times run, loop bodies times their trip count where known
+  double bytes_received = 0;  // per device, executed times
 };
 
 struct ProgramStats {
@@ -60,16 +60,16 @@ struct CompiledProgram {
   std::string name;
   int64_t num_partitions = 1;
   std::unique_ptr<hlo::Module> per_device;  // what Compiled.as_text() shows
-  std::string executable;                   // HloModuleProto bytes for the plugin: per_device with collectives hosted when asked
+  std::string executable;  // HloModuleProto bytes for the plugin: per_device with collectives hosted when asked
   std::vector<ValueInfo> parameters;
-  std::vector<ValueInfo> outputs;           // leaves of the result, depth first
-  std::vector<Donation> donation;           // per parameter
+  std::vector<ValueInfo> outputs;  // leaves of the result, depth first
+  std::vector<Donation> donation;  // per parameter
   std::vector<ReplicatedFallback> fallbacks;
   ProgramStats stats;
 };
 
-// Propagates, partitions, cleans up and serializes. A module for one device is only cleaned up. Errors name the instruction.
-// Pure and single-threaded: callers may run several at once on different modules.
+// Propagates, partitions, cleans up and serializes. A module for one device is only cleaned up. Errors name the
+// instruction. Pure and single-threaded: callers may run several at once on different modules.
 absl::StatusOr<CompiledProgram> CompileModule(std::unique_ptr<hlo::Module> module, const CompileOptions& options);
 
 }  // namespace gangway::compile

@@ -169,8 +169,8 @@ class Hosting {
     call.target = "gangway.all_to_all";
     call.api = hlo::CustomCallApi::kTypedFfi;
     call.has_side_effect = true;
-    call.backend_config = absl::StrCat("{key = ", next_key_++, " : i64", groups,
-                                       ", dimension = 0 : i64, concat_dimension = 0 : i64}");
+    call.backend_config =
+        absl::StrCat("{key = ", next_key_++, " : i64", groups, ", dimension = 0 : i64, concat_dimension = 0 : i64}");
     Instruction* exchanged = Call(computation, joined->shape(), {joined}, std::move(call));
     std::vector<Instruction*> results;
     for (int64_t i = 0; i < old->operand_count(); ++i) {

@@ -6,8 +6,8 @@
 
 namespace gangway::compile {
 
-// Replaces every collective and partition-id of the module. Fails, with the instruction named, on reductions the library
-// does not know and on forms it does not offer.
+// Replaces every collective and partition-id of the module. Fails, with the instruction named, on reductions the
+// library does not know and on forms it does not offer.
 absl::Status HostCollectives(hlo::Module* module);
 
 }  // namespace gangway::compile

@@ -16,7 +16,10 @@ using hlo::Instruction;
 using hlo::Opcode;
 
 Context::Context(ModuleState* module, hlo::Computation* target)
-    : module_(module), target_(target), builder_(target), coordinates_(&builder_),
+    : module_(module),
+      target_(target),
+      builder_(target),
+      coordinates_(&builder_),
       collectives_(&coordinates_, &module->next_channel) {}
 
 const LocalValues& Context::Values(const Instruction& instruction) const { return values_.at(&instruction); }
@@ -123,7 +126,8 @@ Instruction* Context::MaskPadding(Instruction* local, const Sharding& sharding, 
   for (int64_t d : dims) {
     if (!sharding.IsSplit(d) || global.dim(d) % sharding.ShardCount(d) == 0) continue;
     const Shape index_shape = WithDType(shape, DType::kS32);
-    Instruction* valid = builder_.Binary(Opcode::kSubtract, builder_.Index(global.dim(d)), ShardOffset(sharding, global, d));
+    Instruction* valid =
+        builder_.Binary(Opcode::kSubtract, builder_.Index(global.dim(d)), ShardOffset(sharding, global, d));
     Instruction* inside = builder_.Compare(hlo::ComparisonDirection::kLt, builder_.Iota(index_shape, d),
                                            builder_.BroadcastScalar(valid, index_shape));
     mask = mask == nullptr ? inside : builder_.Binary(Opcode::kAnd, mask, inside);

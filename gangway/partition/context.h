@@ -101,8 +101,8 @@ class Context {
   absl::flat_hash_map<std::pair<const hlo::Instruction*, DimVector>, std::vector<Version>> versions_;
 };
 
-// Axes that are manual in one sharding only matter when the other one splits by them; otherwise the manual set of `like`
-// is taken over. nullopt when they clash.
+// Axes that are manual in one sharding only matter when the other one splits by them; otherwise the manual set of
+// `like` is taken over. nullopt when they clash.
 std::optional<Sharding> AdoptManual(const Sharding& sharding, const AxisList& manual);
 
 // A source computation localized into a new one of the target: parameters lie as `parameters` says (one per leaf of all

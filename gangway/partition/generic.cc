@@ -75,7 +75,8 @@ absl::StatusOr<std::vector<Instruction*>> PreparedOperands(const Instruction& in
   AxisList partial = plan.results.empty() ? AxisList{} : plan.results[0].unreduced;
   for (int64_t i = 0; i < instruction.operand_count(); ++i) {
     const Instruction& source = *instruction.operand(i);
-    if (source.shape().IsTuple()) return absl::UnimplementedError(absl::StrCat("tuple operand of ", instruction.ToString()));
+    if (source.shape().IsTuple())
+      return absl::UnimplementedError(absl::StrCat("tuple operand of ", instruction.ToString()));
     const LocalValue& value = context.Value(source);
     if (!source.shape().IsArray()) {
       operands.push_back(value.local);
@@ -91,8 +92,7 @@ absl::StatusOr<std::vector<Instruction*>> PreparedOperands(const Instruction& in
     GW_ASSIGN_OR_RETURN(Instruction * local, context.Reshard(value, sharding));
     const std::vector<int64_t> reduced = ReducedDims(rule, plan, static_cast<size_t>(i));
     if (!reduced.empty() && !IsEven(value.global, sharding)) {
-      Instruction* fill =
-          context.builder().Constant(ReductionIdentity(plan.reduction, value.global.dtype()));
+      Instruction* fill = context.builder().Constant(ReductionIdentity(plan.reduction, value.global.dtype()));
       local = context.MaskPadding(local, sharding, value.global, reduced, fill);
     }
     operands.push_back(local);
@@ -114,7 +114,8 @@ void SetResults(const Instruction& instruction, Instruction* result, const Shard
   context.Set(instruction, std::move(values));
 }
 
-void EmitLocal(const Instruction& instruction, const OpPlan& plan, std::vector<Instruction*> operands, Context& context) {
+void EmitLocal(const Instruction& instruction, const OpPlan& plan, std::vector<Instruction*> operands,
+               Context& context) {
   const Shape shape = ShardShape(WithoutLayout(instruction.shape()), plan.results);
   Instruction* local = context.Clone(instruction, shape, std::move(operands));
   AdaptAttributes(instruction, plan, local);

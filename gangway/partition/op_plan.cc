@@ -24,11 +24,16 @@ bool IsMatrixOp(Opcode opcode) { return opcode == Opcode::kDot || opcode == Opco
 class OpPlanner {
  public:
   OpPlanner(const Instruction& instruction, const OpRule& rule, const OpPlanOptions& options, Context& context)
-      : instruction_(instruction), rule_(rule), options_(options), context_(context), leaves_(Leaves(instruction.shape())) {
+      : instruction_(instruction),
+        rule_(rule),
+        options_(options),
+        context_(context),
+        leaves_(Leaves(instruction.shape())) {
     for (int64_t i = 0; i < instruction.operand_count(); ++i) {
       const LocalValues& values = context.Values(*instruction.operand(i));
       values_.push_back(values.size() == 1 ? &values[0] : nullptr);
-      if (values_.back() != nullptr && !values_.back()->sharding.manual.empty()) manual_ = values_.back()->sharding.manual;
+      if (values_.back() != nullptr && !values_.back()->sharding.manual.empty())
+        manual_ = values_.back()->sharding.manual;
     }
     for (size_t i = 0; i < leaves_.size(); ++i) wanted_.push_back(context.Wanted(instruction, static_cast<int64_t>(i)));
     if (instruction.has_sharding() && !wanted_.empty() && !wanted_[0].manual.empty()) manual_ = wanted_[0].manual;
@@ -115,9 +120,8 @@ class OpPlanner {
   }
 
   bool PartialFree() const {
-    return std::all_of(values_.begin(), values_.end(), [](const LocalValue* value) {
-      return value == nullptr || value->sharding.unreduced.empty();
-    });
+    return std::all_of(values_.begin(), values_.end(),
+                       [](const LocalValue* value) { return value == nullptr || value->sharding.unreduced.empty(); });
   }
 
   // Axes over which operands may stay partial; the empty list first.
@@ -133,7 +137,8 @@ class OpPlanner {
         if (options_.partial_together) return choices;
         continue;
       }
-      if (value->sharding.reduction != Reduction::kSum || !SameMesh(value->sharding.mesh, context_.mesh())) return choices;
+      if (value->sharding.reduction != Reduction::kSum || !SameMesh(value->sharding.mesh, context_.mesh()))
+        return choices;
       ++partial;
       AxisList shared;
       for (const AxisRef& ref : value->sharding.unreduced) {
@@ -322,7 +327,8 @@ bool IsLinearUser(const Instruction& user) {
 // Partial sums that several users need whole are better resolved once.
 bool WorthPassing(const Instruction& operand) {
   if (operand.users().size() <= 1) return true;
-  return std::all_of(operand.users().begin(), operand.users().end(), [](const Instruction* u) { return IsLinearUser(*u); });
+  return std::all_of(operand.users().begin(), operand.users().end(),
+                     [](const Instruction* u) { return IsLinearUser(*u); });
 }
 
 }  // namespace

@@ -26,12 +26,12 @@ struct OpPlan {
 
 // What the choice may not or need not do.
 struct OpPlanOptions {
-  std::vector<bool> local;         // per factor: must not be split; empty: permutation and need-replication factors
-  bool may_reduce = true;          // split reduction factors, giving partial results
-  std::vector<int> partial_ok;     // operands whose partial sums may pass through (the operation is linear in each alone
-                                   // or, with partial_together, in all of them at once)
+  std::vector<bool> local;      // per factor: must not be split; empty: permutation and need-replication factors
+  bool may_reduce = true;       // split reduction factors, giving partial results
+  std::vector<int> partial_ok;  // operands whose partial sums may pass through (the operation is linear in each alone
+                                // or, with partial_together, in all of them at once)
   bool partial_together = false;
-  AxisList without;                // axes no factor may take
+  AxisList without;  // axes no factor may take
 };
 
 // Options by the operation's kind (linear ones pass partial sums on).

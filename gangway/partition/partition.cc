@@ -44,7 +44,8 @@ int64_t FirstFreeChannel(const hlo::Module& module) {
   return channel;
 }
 
-// At the border of the program every shard has the same shape and no padding: a dimension that does not divide is whole.
+// At the border of the program every shard has the same shape and no padding: a dimension that does not divide is
+// whole.
 Sharding WithoutUnevenDims(Sharding sharding, const Shape& shape) {
   sharding.unreduced.clear();
   for (int64_t d = 0; d < sharding.rank(); ++d) {

@@ -105,7 +105,8 @@ absl::Status LocalizeTokenOp(const Instruction& instruction, Context& context) {
   const Shardings shardings = instruction.opcode() == Opcode::kAfterAll
                                   ? Shardings{context.Replicated(0)}
                                   : ShardingsOf(context.Values(*instruction.operand(0)));
-  const Shape shape = operands.empty() || instruction.opcode() == Opcode::kAfterAll ? Shape::Token() : operands[0]->shape();
+  const Shape shape =
+      operands.empty() || instruction.opcode() == Opcode::kAfterAll ? Shape::Token() : operands[0]->shape();
   SetLeaves(instruction, context.Clone(instruction, shape, operands), shardings, context);
   return absl::OkStatus();
 }

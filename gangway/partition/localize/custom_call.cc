@@ -30,8 +30,8 @@ AxisList AxesIn(const AxisList& axes, const AxisList& set, bool wanted) {
   return found;
 }
 
-// `free` with the manual axes that `annotated` puts on each dimension before its own: the two tilings then nest, and the
-// shard of one is the shard of the other.
+// `free` with the manual axes that `annotated` puts on each dimension before its own: the two tilings then nest, and
+// the shard of one is the shard of the other.
 Sharding WithManualSplit(const Sharding& free, const Sharding& annotated, const AxisList& manual) {
   Sharding result = free;
   for (int64_t d = 0; d < free.rank(); ++d) {

@@ -108,8 +108,8 @@ absl::Status LocalizeDynamicSlice(const Instruction& instruction, Context& conte
   }
   DType index = DType::kS32;
   for (size_t d = 0; d < starts.size(); ++d) starts[d] = builder.Convert(starts[d], index);
-  context.Set(instruction, builder.DynamicSlice(WithBorder(local, border, builder), std::move(starts), std::move(sizes)),
-              result);
+  context.Set(instruction,
+              builder.DynamicSlice(WithBorder(local, border, builder), std::move(starts), std::move(sizes)), result);
   return absl::OkStatus();
 }
 

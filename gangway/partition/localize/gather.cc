@@ -126,11 +126,10 @@ absl::Status LocalizeGather(const Instruction& instruction, Context& context) {
 
   Builder& builder = context.builder();
   GW_ASSIGN_OR_RETURN(Instruction * local, context.Reshard(value, operand));
-  GW_ASSIGN_OR_RETURN(Instruction * indices,
-                      context.Reshard(context.Value(*instruction.operand(1)), plan.operands[1]));
+  GW_ASSIGN_OR_RETURN(Instruction * indices, context.Reshard(context.Value(*instruction.operand(1)), plan.operands[1]));
   Instruction* inside = nullptr;
-  indices = ShiftIndices(indices, attr.index_vector_dim, attr.start_index_map, dims, operand, global, true, &inside,
-                         context);
+  indices =
+      ShiftIndices(indices, attr.index_vector_dim, attr.start_index_map, dims, operand, global, true, &inside, context);
   const Shape local_shape = ShardShape(shape, result);
   Instruction* gathered = context.Clone(instruction, local_shape, {local, indices});
   auto& sizes = gathered->mutable_attr<hlo::GatherAttr>().slice_sizes;
@@ -170,8 +169,10 @@ absl::Status LocalizeScatter(const Instruction& instruction, Context& context) {
     plan.results[0].dims[d].axes = wanted.dims[d].axes;
   }
   GW_ASSIGN_OR_RETURN(const OpPlan by_rule, PlanOp(instruction, rule, OptionsFor(instruction), context));
-  double by_parts = context.module().planner.Cost(plan.results[0], Context::WithManual(wanted, plan.results[0].manual), global);
-  for (int64_t i = 0; i < 3; ++i) by_parts += context.ReshardCost(context.Value(*instruction.operand(i)), plan.operands[i]);
+  double by_parts =
+      context.module().planner.Cost(plan.results[0], Context::WithManual(wanted, plan.results[0].manual), global);
+  for (int64_t i = 0; i < 3; ++i)
+    by_parts += context.ReshardCost(context.Value(*instruction.operand(i)), plan.operands[i]);
   if (by_rule.cost <= by_parts) return LocalizeByRule(instruction, context);
 
   GW_ASSIGN_OR_RETURN(std::vector<Instruction*> operands, PreparedOperands(instruction, rule, plan, context));

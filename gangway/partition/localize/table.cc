@@ -98,7 +98,8 @@ Row SpecialRow(Opcode opcode) {
 const std::array<Row, hlo::kOpcodeCount>& Table() {
   static const std::array<Row, hlo::kOpcodeCount> table = [] {
     std::array<Row, hlo::kOpcodeCount> rows;
-    for (const hlo::OpcodeInfo& info : hlo::AllOpcodes()) rows[static_cast<size_t>(info.opcode)] = SpecialRow(info.opcode);
+    for (const hlo::OpcodeInfo& info : hlo::AllOpcodes())
+      rows[static_cast<size_t>(info.opcode)] = SpecialRow(info.opcode);
     return rows;
   }();
   return table;

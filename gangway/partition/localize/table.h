@@ -28,7 +28,8 @@ absl::Status LocalizeIota(const hlo::Instruction& instruction, Context& context)
 absl::Status LocalizeTuple(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeGetTupleElement(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeOptBarrier(const hlo::Instruction& instruction, Context& context);
-absl::Status LocalizeTokenOp(const hlo::Instruction& instruction, Context& context);  // after-all, add-dependency, domain
+absl::Status LocalizeTokenOp(const hlo::Instruction& instruction,
+                             Context& context);  // after-all, add-dependency, domain
 absl::Status LocalizeWhile(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeConditional(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeCall(const hlo::Instruction& instruction, Context& context);

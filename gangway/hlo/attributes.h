@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "gangway/mesh/mesh.h"
 #include "gangway/tensor/literal.h"
 #include "gangway/tensor/shape.h"
@@ -31,7 +32,11 @@ struct ParameterAttr {
 struct ConstantAttr {
   // Shared because clones and folds of large constants must not copy them; immutable.
   std::shared_ptr<const Literal> literal;
+  bool elided = false;  // the text had {...}: zeros stand for values nobody knows
   friend bool operator==(const ConstantAttr& a, const ConstantAttr& b) {
+    return a.elided == b.elided && SameLiteral(a, b);
+  }
+  static bool SameLiteral(const ConstantAttr& a, const ConstantAttr& b) {
     return a.literal == b.literal || (a.literal && b.literal && *a.literal == *b.literal);
   }
 };
@@ -119,6 +124,8 @@ enum class ComparisonType : uint8_t { kDefault, kFloat, kTotalOrder, kSigned, kU
 struct CompareAttr {
   ComparisonDirection direction = ComparisonDirection::kEq;
   ComparisonType type = ComparisonType::kDefault;
+  bool order_total = false;  // newer XLA's way to say kTotalOrder; ask IsTotalOrder
+  bool IsTotalOrder() const { return order_total || type == ComparisonType::kTotalOrder; }
   friend bool operator==(const CompareAttr&, const CompareAttr&) = default;
 };
 
@@ -149,8 +156,12 @@ struct ReplicaGroupList {
   AxisList axes;
 
   std::vector<std::vector<int64_t>> Expand(int64_t num_devices) const;
+  std::string ToString() const;  // {{0,1},{2,3}}, [2,4]<=[4,2]T(1,0) or mesh['x'=4] {'x'}
   friend bool operator==(const ReplicaGroupList& a, const ReplicaGroupList& b);
 };
+
+// The iota form covers its devices exactly, at most 2^24 of them.
+absl::Status ValidateReplicaGroups(const ReplicaGroupList& list);
 
 // all-gather (dimension), all-reduce, all-to-all (dimension, or none for the tuple form), reduce-scatter (dimension),
 // collective-permute (pairs), collective-broadcast and their -start forms.

@@ -52,6 +52,13 @@ absl::StatusOr<TileAssignment> ParseTileAssignment(absl::string_view text);
 // V3 text when the mesh has user's names, V2/V1 otherwise; a tuple gets outer braces.
 std::string PrintHloShardings(const Shardings& shardings, bool is_tuple);
 
+// `mesh['x'=2,'y'=4] {'x'}`: some axes of a mesh, as replica groups name them.
+struct MeshAndAxes {
+  MeshRef mesh;
+  AxisList axes;
+};
+absl::StatusOr<MeshAndAxes> ParseMeshAndAxes(absl::string_view text);
+
 // sdy texts, for round-trip frontend attributes and dumps. `meshes` by symbol name.
 using MeshTable = std::map<std::string, MeshRef>;
 absl::StatusOr<Sharding> ParseSdySharding(absl::string_view text, const MeshTable& meshes);

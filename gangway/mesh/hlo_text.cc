@@ -236,6 +236,21 @@ absl::StatusOr<Shardings> ParseHloShardings(absl::string_view text, absl::Span<c
   return shardings;
 }
 
+absl::StatusOr<MeshAndAxes> ParseMeshAndAxes(absl::string_view text) {
+  TextCursor cursor(text);
+  MeshAndAxes result;
+  GW_RETURN_IF_ERROR(cursor.Expect("mesh["));
+  GW_ASSIGN_OR_RETURN(result.mesh, ConsumeMesh(&cursor, nullptr));
+  GW_RETURN_IF_ERROR(cursor.Expect("{"));
+  GW_ASSIGN_OR_RETURN(result.axes, ConsumeAxes(&cursor, '\'', *result.mesh));
+  GW_RETURN_IF_ERROR(cursor.ExpectEnd());
+  for (size_t i = 0; i < result.axes.size(); ++i) {
+    AxisList before(result.axes.begin(), result.axes.begin() + i);
+    if (Overlaps(before, result.axes[i])) return absl::InvalidArgumentError("an axis is named twice");
+  }
+  return result;
+}
+
 std::string PrintHloShardings(const Shardings& shardings, bool is_tuple) {
   std::string text = absl::StrJoin(shardings, ", ", [](std::string* out, const Sharding& sharding) {
     absl::StrAppend(out, HasUserNames(*sharding.mesh) ? sharding.ToString() : ToTileAssignment(sharding).ToString());

@@ -87,7 +87,7 @@ std::string Mesh::ToString() const {
                                                   absl::StrAppend(out, "'", axis.name, "'=", axis.size);
                                                 }),
                                   "]");
-  if (!device_ids_.empty()) absl::StrAppend(&text, ", device_ids=[", absl::StrJoin(device_ids_, ","), "]");
+  if (!device_ids_.empty()) absl::StrAppend(&text, ", device_ids=(", absl::StrJoin(device_ids_, ","), ")");
   return text;
 }
 

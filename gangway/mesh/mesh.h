@@ -43,7 +43,7 @@ class Mesh {
   int64_t DeviceAt(int64_t position) const { return device_ids_.empty() ? position : device_ids_[position]; }
   int64_t PositionOf(int64_t device) const;  // -1 when the device is not in the mesh
 
-  std::string ToString() const;  // mesh['x'=2,'y'=4] or mesh['x'=2], device_ids=[1,0]
+  std::string ToString() const;  // mesh['x'=2,'y'=4] or mesh['x'=2], device_ids=(1,0)
   friend bool operator==(const Mesh&, const Mesh&) = default;
 
  private:

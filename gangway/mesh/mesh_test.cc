@@ -25,7 +25,7 @@ TEST(Mesh, DevicesAndText) {
   EXPECT_EQ(mesh.DeviceAt(1), 2);
   EXPECT_EQ(mesh.PositionOf(2), 1);
   EXPECT_EQ(mesh.PositionOf(9), -1);
-  EXPECT_EQ(mesh.ToString(), "mesh['x'=2,'y'=2], device_ids=[0,2,1,3]");
+  EXPECT_EQ(mesh.ToString(), "mesh['x'=2,'y'=2], device_ids=(0,2,1,3)");
   EXPECT_TRUE(MakeMesh({{"x", 2}}, {0, 1}).IsIota());
   EXPECT_TRUE(Mesh::Maximal(3).IsMaximal());
   EXPECT_EQ(Mesh::Maximal(3).DeviceAt(0), 3);

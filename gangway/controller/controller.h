@@ -19,6 +19,7 @@
 #include "gangway/base/strong_id.h"
 #include "gangway/compile/compile.h"
 #include "gangway/mesh/sharding.h"
+#include "gangway/resource/cluster.h"
 #include "gangway/tensor/shape.h"
 
 namespace gangway::controller {
@@ -26,7 +27,7 @@ namespace gangway::controller {
 using SessionId = StrongId<struct SessionIdTag, uint64_t>;
 using ArrayId = StrongId<struct ArrayIdTag, uint64_t>;
 using ProgramId = StrongId<struct ProgramIdTag, uint64_t>;
-using DeviceId = StrongId<struct DeviceIdTag, int32_t>;  // global over all workers, contiguous from 0
+using resource::DeviceId;  // global over all workers, contiguous from 0
 
 struct DeviceInfo {
   DeviceId id;
@@ -69,6 +70,9 @@ struct Program {
 
 struct ExecuteOptions {
   absl::flat_hash_set<int> non_donatable;  // indices of arguments that must survive although the program donates them
+  // Somebody waits for ExecuteResult::done. Otherwise it may lag by some 20 ms, which spares a message per execution;
+  // Ready() of an output is prompt in any case.
+  bool notify = true;
 };
 
 struct ExecuteResult {

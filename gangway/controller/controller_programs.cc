@@ -1,0 +1,328 @@
+// Programs: compiled once, loaded by every worker that has devices of them, run by one message per worker.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gangway/base/check.h"
+#include "gangway/base/status.h"
+#include "gangway/controller/runtime_controller.h"
+#include "gangway/mesh/geometry.h"
+
+namespace gangway::controller {
+namespace {
+
+// Two requests with equal keys get the same program. The artifact itself is part of it: a hash could collide.
+std::string KeyOf(const CompileRequest& request) {
+  std::string key =
+      absl::StrJoin(request.devices, ",", [](std::string* out, DeviceId id) { absl::StrAppend(out, id.value()); });
+  auto add_bits = [&key](const std::vector<bool>& bits) {
+    absl::StrAppend(&key, "|");
+    for (bool bit : bits) key.push_back(bit ? '1' : '0');
+  };
+  absl::StrAppend(&key, "|", request.options.num_partitions, "|", request.options.host_collectives);
+  add_bits(request.options.propagate_to_parameters);
+  add_bits(request.options.propagate_to_output);
+  absl::StrAppend(&key, "|", request.artifact);
+  return key;
+}
+
+absl::StatusOr<std::shared_ptr<const Layout>> LayoutOf(const compile::ValueInfo& value, const Program& program,
+                                                       const Placement& placement) {
+  auto layout = std::make_shared<Layout>();
+  layout->spec.dtype = value.shape.dtype();
+  layout->spec.dims = value.shape.dims();
+  layout->spec.devices = program.devices;
+  layout->spec.shard_dims = {ShardShape(value.shape, value.sharding).dims()};
+  layout->spec.sharding = value.sharding;
+  layout->spec.memory_kind = value.memory_kind;
+  layout->placement = placement;
+  return std::shared_ptr<const Layout>(std::move(layout));
+}
+
+}  // namespace
+
+std::pair<ProgramId, Future<std::shared_ptr<const Program>>> RuntimeController::Compile(SessionId session,
+                                                                                        CompileRequest request) {
+  GW_CHECK(loop_->InLoop());
+  using Outcome = absl::StatusOr<std::shared_ptr<const Program>>;
+  auto fail = [](absl::Status status) {
+    return std::make_pair(ProgramId(), Future<std::shared_ptr<const Program>>(Outcome(std::move(status))));
+  };
+  if (absl::Status status = CheckSession(session); !status.ok()) return fail(status);
+  auto placement = cluster_.Place(request.devices);
+  if (!placement.ok()) return fail(Annotate(placement.status(), "compile"));
+  auto island = cluster_.IslandOf(request.devices);
+  if (!island.ok()) return fail(Annotate(island.status(), "compile"));
+  if (request.options.num_partitions != static_cast<int64_t>(request.devices.size())) {
+    return fail(absl::InvalidArgumentError(absl::StrCat("compile: ", request.options.num_partitions, " partitions for ",
+                                                        request.devices.size(), " devices")));
+  }
+  std::string key = KeyOf(request);
+  auto cached = program_cache_.find(key);
+  if (cached != program_cache_.end()) {
+    ProgramRecord& record = *programs_.at(cached->second);
+    ++record.references;
+    ++FindSession(session)->programs[record.id];
+    return {record.id, record.ready.future()};
+  }
+  auto record = std::make_unique<ProgramRecord>();
+  record->id = ProgramId(next_program_++);
+  record->key = key;
+  record->references = 1;
+  record->devices = request.devices;
+  record->placement = *std::move(placement);
+  record->island = *island;
+  const ProgramId id = record->id;
+  auto future = record->ready.future();
+  program_cache_.emplace(std::move(key), id);
+  ++FindSession(session)->programs[id];
+  programs_.emplace(id, std::move(record));
+
+  const auto& borrowed = options_.compile_executors;
+  const size_t slots = borrowed.empty() ? own_compilers_.size() : borrowed.size();
+  const size_t slot = next_compile_executor_++ % slots;
+  Executor& executor = borrowed.empty() ? *own_compilers_[slot] : *borrowed[slot];
+  auto shared_request = std::make_shared<CompileRequest>(std::move(request));
+  executor.Post([compile = options_.compile, shared_request, id, &loop = *loop_,
+                 weak = std::weak_ptr<RuntimeController*>(self_)] {
+    auto compiled = std::make_shared<absl::StatusOr<compile::CompiledProgram>>(
+        compile(shared_request->artifact, shared_request->options));
+    loop.Post([weak, id, compiled] {
+      if (auto self = weak.lock()) (*self)->CompiledProgram(id, std::move(*compiled));
+    });
+  });
+  return {id, future};
+}
+
+void RuntimeController::CompiledProgram(ProgramId id, absl::StatusOr<compile::CompiledProgram> compiled) {
+  auto it = programs_.find(id);
+  if (it == programs_.end()) return;  // released meanwhile
+  ProgramRecord& record = *it->second;
+  if (!compiled.ok()) return FinishProgram(record, compiled.status());
+  auto program = std::make_shared<Program>();
+  program->id = id;
+  program->devices = record.devices;
+  program->compiled = *std::move(compiled);
+  record.compiled = std::move(program);
+  if (absl::Status status = Lower(record); !status.ok()) {
+    return FinishProgram(record, Annotate(status, absl::StrCat("program ", record.compiled->compiled.name)));
+  }
+  for (const resource::Share& share : record.placement) Load(record, share.worker);
+}
+
+// What all executions have in common: the graph, the layouts of what goes in and comes out.
+absl::Status RuntimeController::Lower(ProgramRecord& record) {
+  const compile::CompiledProgram& compiled = record.compiled->compiled;
+  if (record.placement.size() > 1 && !compiled.stats.collectives.empty()) {
+    return absl::UnimplementedError(absl::StrCat("has collectives between devices of ", record.placement.size(),
+                                                 " workers; only those inside one worker are served"));
+  }
+  for (const compile::ValueInfo& value : compiled.parameters) {
+    GW_ASSIGN_OR_RETURN(auto layout, LayoutOf(value, *record.compiled, record.placement));
+    record.parameters.push_back(std::move(layout));
+  }
+  for (const compile::ValueInfo& value : compiled.outputs) {
+    GW_ASSIGN_OR_RETURN(auto layout, LayoutOf(value, *record.compiled, record.placement));
+    record.outputs.push_back(std::move(layout));
+  }
+  std::vector<WorkerId> workers;
+  for (const resource::Share& share : record.placement) workers.push_back(share.worker);
+  record.graph = std::make_shared<const dataflow::Graph>(
+      dataflow::SingleNode(dataflow::NodeKind::kCompute, compiled.name, static_cast<int>(compiled.parameters.size()),
+                           static_cast<int>(compiled.outputs.size()), std::move(workers)));
+  for (DeviceId device : record.devices) record.scheduler_devices.push_back(device.value());
+  return absl::OkStatus();
+}
+
+void RuntimeController::Load(ProgramRecord& record, WorkerId worker) {
+  const compile::CompiledProgram& compiled = record.compiled->compiled;
+  net::LoadProgram load;
+  load.program = net::ProgramId(record.id.value());
+  load.name = compiled.name;
+  // The program lives as long as a channel reads it.
+  load.executable = net::Payload(record.compiled, compiled.executable.data(), compiled.executable.size());
+  load.num_partitions = static_cast<int>(record.devices.size());
+  for (const resource::Share& share : record.placement) {
+    if (share.worker != worker) continue;
+    for (const auto& member : share.members) load.partitions.push_back({member.position, member.local});
+  }
+  if (!compiled.stats.collectives.empty()) {
+    for (DeviceId id : record.devices) {
+      const resource::Device& device = cluster_.device(id);
+      load.participants.push_back(
+          absl::StrCat("worker ", WorkerName(device.worker), " ", device.kind, ":", device.local));
+    }
+  }
+  record.loading.insert(worker);
+  WorkerLink& link = *links_[worker.value()];
+  absl::Status sent = link.lost ? absl::UnavailableError(absl::StrCat("worker ", link.name, " is lost"))
+                                : link.channel->Send(std::move(load));
+  if (!sent.ok()) FinishProgram(record, sent);
+}
+
+void RuntimeController::OnProgramLoaded(WorkerLink& link, const net::ProgramLoaded& loaded) {
+  auto it = programs_.find(ProgramId(loaded.program.value()));
+  if (it == programs_.end() || it->second->loading.erase(link.id) == 0) return;
+  ProgramRecord& record = *it->second;
+  if (!loaded.status.ok()) return FinishProgram(record, loaded.status);
+  record.loaded.insert(link.id);
+  if (record.loading.empty()) FinishProgram(record, absl::OkStatus());
+}
+
+void RuntimeController::FinishProgram(ProgramRecord& record, const absl::Status& status) {
+  // A worker that came back has it again, or will refuse its launches; the first failure is the program's.
+  if (record.program != nullptr || !record.error.ok()) return;
+  if (!status.ok()) {
+    record.error = status;
+    record.ready.Set(status);
+    // The next who asks shall have it tried again.
+    program_cache_.erase(record.key);
+    return;
+  }
+  record.program = record.compiled;
+  record.ready.Set(record.program);
+}
+
+void RuntimeController::ReleaseProgram(ProgramId id) {
+  GW_CHECK(loop_->InLoop());
+  auto it = programs_.find(id);
+  if (it == programs_.end()) return;
+  // References are counted per program; whose session it was does not matter until that closes.
+  for (auto& [session_id, session] : sessions_) {
+    auto held = session.programs.find(id);
+    if (held == session.programs.end()) continue;
+    if (--held->second == 0) session.programs.erase(held);
+    break;
+  }
+  Unuse(id);
+}
+
+void RuntimeController::Unuse(ProgramId id) {
+  auto it = programs_.find(id);
+  if (it != programs_.end() && --it->second->references == 0) DropProgram(id);
+}
+
+void RuntimeController::DropProgram(ProgramId id) {
+  auto it = programs_.find(id);
+  if (it == programs_.end()) return;
+  std::unique_ptr<ProgramRecord> record = std::move(it->second);
+  programs_.erase(it);
+  auto cached = program_cache_.find(record->key);
+  if (cached != program_cache_.end() && cached->second == id) program_cache_.erase(cached);
+  for (const resource::Share& share : record->placement) {
+    if (links_[share.worker.value()]->lost) continue;
+    SendTo(share.worker, net::UnloadProgram{net::ProgramId(id.value())}, nullptr);
+  }
+  record->ready.Set(absl::CancelledError("the program was released while it was compiled"));
+}
+
+// Fills the launch's arguments, keeps and drops. `*poison` gets the error of an argument that failed.
+absl::Status RuntimeController::CheckArguments(const ProgramRecord& program, absl::Span<const ArrayId> arguments,
+                                               const ExecuteOptions& options, net::Launch* launch,
+                                               absl::Status* poison) {
+  const compile::CompiledProgram& compiled = program.program->compiled;
+  if (arguments.size() != compiled.parameters.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("takes ", compiled.parameters.size(), " arguments, got ", arguments.size()));
+  }
+  launch->arguments.reserve(arguments.size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    GW_ASSIGN_OR_RETURN_WITH(ArrayRecord * array, UsableArray(arguments[i]), absl::StrCat("argument ", i));
+    if (poison->ok()) *poison = ErrorOf(*array);
+    const ArraySpec& spec = array->layout->spec;
+    const ArraySpec& wanted = program.parameters[i]->spec;
+    const bool same = array->layout == program.parameters[i];
+    if (!same && (spec.dtype != wanted.dtype || spec.dims != wanted.dims)) {
+      return absl::InvalidArgumentError(absl::StrCat("argument ", i, " is ", Shape(spec.dtype, spec.dims).ToString(),
+                                                     ", the parameter ", Shape(wanted.dtype, wanted.dims).ToString()));
+    }
+    if (!same && spec.devices != wanted.devices) {
+      return absl::InvalidArgumentError(absl::StrCat("argument ", i, " is on other devices than the program"));
+    }
+    if (!same && poison->ok() && array->layout->ShardDims(0) != wanted.shard_dims[0]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("argument ", i, " has shards of ", Shape(spec.dtype, array->layout->ShardDims(0)).ToString(),
+                       ", the program takes ", Shape(wanted.dtype, wanted.shard_dims[0]).ToString()));
+    }
+    launch->arguments.push_back(net::BufferId(arguments[i].value()));
+    const bool donates = i < compiled.donation.size() && compiled.donation[i] != compile::Donation::kNone;
+    if (!donates) continue;
+    const bool keep_array = options.non_donatable.contains(static_cast<int>(i));
+    const bool shared = std::any_of(array->sharing.begin(), array->sharing.end(),
+                                    [](const auto& token) { return token.use_count() > 1; });
+    if (keep_array || shared) launch->keep.push_back(static_cast<int64_t>(i));
+    if (!keep_array) launch->drop.push_back(static_cast<int64_t>(i));
+  }
+  for (int64_t drop : launch->drop) {
+    if (std::count(arguments.begin(), arguments.end(), arguments[drop]) > 1) {
+      return absl::InvalidArgumentError(absl::StrCat("argument ", drop, " is donated and used by another argument"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, ProgramId id,
+                                                         absl::Span<const ArrayId> arguments,
+                                                         const ExecuteOptions& options) {
+  GW_CHECK(loop_->InLoop());
+  GW_RETURN_IF_ERROR(CheckSession(session));
+  auto it = programs_.find(id);
+  if (it == programs_.end()) return absl::NotFoundError(absl::StrCat("no program ", id.value()));
+  ProgramRecord& program = *it->second;
+  if (!program.error.ok()) return program.error;
+  if (program.program == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat("program ", id.value(), " is not compiled yet"));
+  }
+  const std::string& name = program.program->compiled.name;
+  net::Launch launch;
+  absl::Status poison;
+  GW_RETURN_IF_ERROR_WITH(CheckArguments(program, arguments, options, &launch, &poison),
+                          absl::StrCat("program ", name));
+  for (const resource::Share& share : program.placement) {
+    if (program.loaded.contains(share.worker)) continue;
+    return absl::UnavailableError(
+        absl::StrCat("program ", name, ": worker ", WorkerName(share.worker), " is lost or still loading it"));
+  }
+  Command command;
+  if (poison.ok()) {
+    command.task = NewTask(session, absl::StrCat("program ", name), program.graph);
+    command.task->is_launch = true;
+    command.task->watched = options.notify;
+    command.task->island = program.island;
+    command.task->devices = program.scheduler_devices;
+    command.task->program = id;
+    ++program.references;  // until dispatched: the workers must not forget it before
+  }
+  ExecuteResult result{{}, ReadyFuture()};
+  result.outputs.reserve(program.outputs.size());
+  launch.first_output = net::BufferId(next_array_);
+  for (const auto& layout : program.outputs) {
+    result.outputs.push_back(AddArray(session, layout, command.task));
+    if (!poison.ok()) arrays_[result.outputs.back()]->error = poison;
+  }
+  for (int64_t drop : launch.drop) {
+    ArrayRecord& donated = *arrays_[arguments[drop]];
+    donated.deleted = true;
+    donated.sharing.clear();
+    if (!poison.ok()) FreeData(arguments[drop], donated);
+  }
+  if (!poison.ok()) {
+    result.done = Future<Unit>(absl::StatusOr<Unit>(poison));
+    return result;
+  }
+  command.task->first_output = launch.first_output;
+  command.task->num_outputs = static_cast<int>(program.outputs.size());
+  launch.task = command.task->id;
+  launch.program = net::ProgramId(id.value());
+  result.done = command.task->done.future();
+  ++pending_launches_;
+  for (size_t i = 0; i + 1 < program.placement.size(); ++i) {
+    command.messages.push_back({program.placement[i].worker, launch});
+  }
+  command.messages.push_back({program.placement.back().worker, std::move(launch)});
+  Run(session, std::move(command));
+  return result;
+}
+
+}  // namespace gangway::controller

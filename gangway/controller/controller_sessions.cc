@@ -1,0 +1,212 @@
+// Sessions and the order of what they do.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gangway/base/check.h"
+#include "gangway/base/status.h"
+#include "gangway/controller/runtime_controller.h"
+
+namespace gangway::controller {
+
+using sched::GangId;
+
+SessionId RuntimeController::OpenSession(SessionInfo info) {
+  GW_CHECK(loop_->InLoop());
+  const SessionId id(next_session_++);
+  sessions_[id].info = std::move(info);
+  return id;
+}
+
+void RuntimeController::CloseSession(SessionId id) {
+  GW_CHECK(loop_->InLoop());
+  SessionRecord* session = FindSession(id);
+  if (session == nullptr) return;
+  // What waits for the scheduler will not run; what was dispatched finishes by itself.
+  const absl::Status closed = absl::CancelledError(absl::StrCat("session ", session->info.name, " was closed"));
+  std::vector<Command> held(std::make_move_iterator(session->held.begin()),
+                            std::make_move_iterator(session->held.end()));
+  session->held.clear();
+  for (Command& command : held) {
+    for (Command::Outgoing& out : command.messages) {
+      if (command.task != nullptr) PartDone(command.task, out.worker, closed);
+      if (auto* fetch = std::get_if<net::FetchShard>(&out.message)) OnFetched({fetch->request, closed, {}});
+      if (std::holds_alternative<net::FreeBuffers>(out.message)) SendTo(out.worker, std::move(out.message), nullptr);
+    }
+  }
+  std::vector<ArrayId> owned;
+  for (const auto& [array, record] : arrays_) {
+    if (record->session == id) owned.push_back(array);
+  }
+  for (ArrayId array : owned) Release(array);
+  auto programs = std::move(session->programs);
+  for (const auto& [program, references] : programs) {
+    auto it = programs_.find(program);
+    if (it == programs_.end()) continue;
+    it->second->references -= references;
+    if (it->second->references == 0) DropProgram(program);
+  }
+  for (size_t island = 0; island < session->tenants.size(); ++island) {
+    if (session->tenants[island].value() < 0) continue;
+    schedulers_.at(static_cast<int>(island)).RemoveTenant(session->tenants[island]);
+  }
+  sessions_.erase(id);
+}
+
+SessionRecord* RuntimeController::FindSession(SessionId id) {
+  auto it = sessions_.find(id);
+  return it == sessions_.end() ? nullptr : &it->second;
+}
+
+absl::Status RuntimeController::CheckSession(SessionId id) const {
+  auto it = sessions_.find(id);
+  if (it == sessions_.end()) return absl::NotFoundError(absl::StrCat("no session ", id.value()));
+  if (it->second.held.size() >= options_.max_held_commands) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("session ", it->second.info.name, " has ", it->second.held.size(), " commands waiting"));
+  }
+  return absl::OkStatus();
+}
+
+sched::GangScheduler& RuntimeController::SchedulerOf(int island) {
+  return schedulers_.try_emplace(island, options_.scheduler).first->second;
+}
+
+const sched::GangScheduler* RuntimeController::scheduler(int island) const {
+  auto it = schedulers_.find(island);
+  return it == schedulers_.end() ? nullptr : &it->second;
+}
+
+std::shared_ptr<TaskRecord> RuntimeController::NewTask(SessionId session, std::string what,
+                                                       std::shared_ptr<const dataflow::Graph> graph) {
+  auto task = std::make_shared<TaskRecord>(std::move(graph));
+  task->id = TaskId(next_task_++);
+  task->session = session;
+  task->what = std::move(what);
+  tasks_.emplace(task->id, task);
+  return task;
+}
+
+// In the session's order: at once, unless something of it waits for the scheduler.
+void RuntimeController::Run(SessionId id, Command command) {
+  SessionRecord* session = FindSession(id);
+  if (session == nullptr) {  // frees of a session that is being closed
+    for (Command::Outgoing& out : command.messages) SendTo(out.worker, std::move(out.message), command.task);
+    return;
+  }
+  if (session->held.empty() && (command.task == nullptr || !command.task->is_launch)) return Dispatch(command);
+  session->held.push_back(std::move(command));
+  if (session->held.size() == 1) Drain(*session);
+}
+
+// Sends from the front until a launch has to wait. The launch at the front is submitted when it gets there, so the
+// scheduler chooses among sessions by their heads.
+void RuntimeController::Drain(SessionRecord& session) {
+  while (!session.held.empty()) {
+    Command& front = session.held.front();
+    if (front.task != nullptr && front.task->is_launch && !front.task->over) {
+      TaskRecord& task = *front.task;
+      sched::GangScheduler& scheduler = SchedulerOf(task.island);
+      if (static_cast<int>(session.tenants.size()) <= task.island) {
+        session.tenants.resize(task.island + 1, sched::TenantId(-1));
+      }
+      sched::TenantId& tenant = session.tenants[task.island];
+      if (tenant.value() < 0) tenant = scheduler.AddTenant(session.info.name, session.info.weight);
+      if (!scheduler.Submit({GangId(task.id.value()), tenant, task.devices, 1}, clock_.Now())) return;
+    }
+    Command next = std::move(front);
+    session.held.pop_front();
+    Dispatch(next);
+  }
+}
+
+void RuntimeController::Admitted(const std::vector<GangId>& gangs) {
+  for (GangId gang : gangs) {
+    auto it = tasks_.find(TaskId(gang.value()));
+    if (it == tasks_.end()) continue;
+    SessionRecord* session = FindSession(it->second->session);
+    // It is the front of its session's line: only fronts are submitted.
+    if (session == nullptr || session->held.empty() || session->held.front().task != it->second) continue;
+    Command next = std::move(session->held.front());
+    session->held.pop_front();
+    Dispatch(next);
+    if ((session = FindSession(next.task->session)) != nullptr) Drain(*session);
+  }
+}
+
+void RuntimeController::Dispatch(Command& command) {
+  const std::shared_ptr<TaskRecord>& task = command.task;
+  if (task != nullptr) {
+    if (task->over) return;  // failed while it waited
+    task->dispatched = true;
+    if (task->is_launch) ++counts_.launches;
+  }
+  for (Command::Outgoing& out : command.messages) {
+    if (auto* launch = std::get_if<net::Launch>(&out.message)) {
+      ++counts_.launch_messages;
+      // Every so often a report is due at once, so that the scheduler sees room before the line runs dry.
+      launch->report = task->watched || counts_.launches % std::max(1, options_.scheduler.lookahead / 4) == 0;
+    }
+    SendTo(out.worker, std::move(out.message), task);
+  }
+  if (task != nullptr && task->is_launch) Unuse(task->program);
+  if (task != nullptr && task->watched && !task->is_launch && !task->over) {
+    task->watched = false;
+    Watch(*task);
+  }
+}
+
+// Somebody waits for a task: its workers are to tell as soon as it is over.
+void RuntimeController::Watch(TaskRecord& task) {
+  if (std::exchange(task.watched, true) || !task.dispatched || task.over) return;
+  for (WorkerId worker : task.progress.graph().nodes[0].workers) {
+    if (task.progress.IsOpen(dataflow::NodeId(0), worker)) SendTo(worker, net::WatchTasks{{task.id}}, nullptr);
+  }
+}
+
+void RuntimeController::PartDone(const std::shared_ptr<TaskRecord>& task, WorkerId worker, const absl::Status& status) {
+  if (task->over) return;
+  const dataflow::Step step = task->progress.PartDone(dataflow::NodeId(0), worker, status);
+  if (!step.poisoned.empty()) {
+    task->error = Annotate(status, task->what);
+    // Workers that know nothing of the failure must not take their parts for good.
+    net::PoisonBuffers poison;
+    for (int i = 0; i < task->num_outputs; ++i) {
+      poison.buffers.push_back(net::BufferId(task->first_output.value() + i));
+    }
+    poison.status = task->error;
+    for (WorkerId other : task->progress.graph().nodes[0].workers) {
+      if (other != worker && cluster_.worker(other).alive) SendTo(other, poison, nullptr);
+    }
+  }
+  if (!step.over) {
+    if (!task->error.ok()) task->done.Set(task->error);
+    return;
+  }
+  task->over = true;
+  tasks_.erase(task->id);
+  if (task->is_launch) {
+    --pending_launches_;
+    if (!task->dispatched) Unuse(task->program);
+    sched::GangScheduler& scheduler = SchedulerOf(task->island);
+    const GangId gang(task->id.value());
+    // One of the two knows it, if it came that far.
+    Admitted(scheduler.Finished(gang, clock_.Now()));
+    Admitted(scheduler.Cancel(gang, clock_.Now()));
+  }
+  task->done.Set(task->error.ok() ? absl::StatusOr<Unit>(Unit{}) : absl::StatusOr<Unit>(task->error));
+}
+
+Statistics RuntimeController::Stats() const {
+  Statistics stats;
+  stats.sessions = static_cast<int64_t>(sessions_.size());
+  stats.arrays = static_cast<int64_t>(arrays_.size());
+  stats.programs = static_cast<int64_t>(programs_.size());
+  stats.pending_launches = pending_launches_;
+  for (const auto& link : links_) {
+    if (!link->lost) stats.store_bytes += link->beat.store_bytes;
+  }
+  return stats;
+}
+
+}  // namespace gangway::controller

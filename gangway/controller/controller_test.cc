@@ -1,0 +1,412 @@
+// The controller over real workers with modelled devices, in one process and in simulated time.
+#include "gangway/controller/controller.h"
+
+#include <cstring>
+
+#include "absl/strings/str_split.h"
+#include "gangway/base/sim_timeline.h"
+#include "gangway/base/strand.h"
+#include "gangway/controller/runtime_controller.h"
+#include "gangway/device/modelled/modelled_device.h"
+#include "gangway/net/sim/sim_network.h"
+#include "gangway/worker/worker.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gangway::controller {
+namespace {
+
+using testing::HasSubstr;
+
+// "modelled text|params=2|donate=0": a compiler of one-line programs for the modelled devices.
+absl::StatusOr<compile::CompiledProgram> CompileText(const std::string& artifact,
+                                                     const compile::CompileOptions& options) {
+  std::vector<std::string> parts = absl::StrSplit(artifact, '|');
+  compile::CompiledProgram program;
+  program.name = "jit_test";
+  program.num_partitions = options.num_partitions;
+  program.executable = parts[0];
+  MeshRef mesh = std::make_shared<const Mesh>(*Mesh::Make({{"x", options.num_partitions}}));
+  compile::ValueInfo scalar{Shape::Scalar(DType::kS32), Sharding::Replicated(mesh, 0), "", ""};
+  int params = 1, outputs = 1;
+  std::vector<int> donate;
+  for (const std::string& part : parts) {
+    if (part == "refuse") return absl::UnimplementedError("instruction %refuse: not for me");
+    if (part.rfind("params=", 0) == 0) params = std::stoi(part.substr(7));
+    if (part.rfind("donate=", 0) == 0) donate.push_back(std::stoi(part.substr(7)));
+  }
+  if (auto at = parts[0].find("outputs="); at != std::string::npos) outputs = std::stoi(parts[0].substr(at + 8));
+  program.parameters.assign(params, scalar);
+  program.outputs.assign(outputs, scalar);
+  program.donation.assign(params, compile::Donation::kNone);
+  for (int i : donate) program.donation[i] = compile::Donation::kMayAlias;
+  if (parts[0].find("all_reduce") != std::string::npos) program.stats.collectives.push_back({"all-reduce", {}});
+  return program;
+}
+
+// A cluster in simulated time. Everything happens in Sim loops; tests act between the turns.
+class ClusterTest : public testing::TestWithParam<uint64_t> {
+ protected:
+  struct Node {
+    std::unique_ptr<device::Client> client;
+    std::unique_ptr<Strand> loop;
+    std::unique_ptr<worker::Worker> worker;
+    std::vector<bool> broken;
+  };
+
+  void SetUp() override {
+    if (getenv("TRACE")) {
+      network_.OnDeliver([this](const std::string& name, const net::Message& m) {
+        fprintf(stderr, "%s %s %s\n", absl::FormatDuration(timeline_.elapsed()).c_str(), name.c_str(),
+                net::MessageName(m));
+      });
+    }
+    ControllerOptions options;
+    options.compile = CompileText;
+    options.loop = &loop_;
+    options.compile_executors = {&timeline_.executor()};
+    options.clock = &timeline_.clock();
+    options.scheduler.lookahead = 4;
+    controller_ = std::make_unique<RuntimeController>(options);
+    Ticks();
+  }
+  void TearDown() override {
+    stopping_ = true;
+    loop_.Post([&] { controller_->Stop(); });
+    for (auto& [name, node] : nodes_) node.loop->Post([&node = node] { node.worker->Stop(); });
+    Run();
+    controller_.reset();
+    nodes_.clear();
+    Run();
+  }
+
+  void AddWorker(const std::string& name, int devices) {
+    Node& node = nodes_[name];
+    node.broken.assign(devices, false);
+    node.client = device::MakeModelledClient(timeline_, {.devices = devices, .name = name, .broken = &node.broken});
+    node.loop = std::make_unique<Strand>(&timeline_.executor());
+    auto [ours, theirs] = network_.Connect(name);
+    worker::WorkerOptions options;
+    options.name = name;
+    options.client = node.client.get();
+    options.gangs = &gangs_;
+    options.loop = node.loop.get();
+    options.compile = &timeline_.executor();
+    options.clock = &timeline_.clock();
+    node.worker = std::make_unique<worker::Worker>(options, std::move(theirs));
+    node.loop->Post([&node] { node.worker->Start(); });
+    controller_->AddWorker(std::move(ours));
+    Run();
+  }
+  void Ticks() {
+    if (stopping_) return;
+    loop_.Post([this] { controller_->Tick(); });
+    for (auto& [name, node] : nodes_) node.loop->Post([&node = node] { node.worker->Tick(); });
+    timeline_.After(absl::Milliseconds(20), [this] { Ticks(); });
+  }
+  void Run(absl::Duration span = absl::Milliseconds(100)) { timeline_.RunFor(span); }
+
+  // Runs `f` on the controller's loop.
+  template <typename F>
+  auto On(F f) {
+    using R = decltype(f(*controller_));
+    std::optional<R> result;
+    loop_.Post([&] { result.emplace(f(*controller_)); });
+    timeline_.executor().RunUntilIdle();
+    return *std::move(result);
+  }
+
+  std::vector<DeviceId> Devices(int first, int count) {
+    std::vector<DeviceId> devices;
+    for (int i = 0; i < count; ++i) devices.push_back(DeviceId(first + i));
+    return devices;
+  }
+  ArraySpec Scalar(std::vector<DeviceId> devices) {
+    ArraySpec spec;
+    spec.dtype = DType::kS32;
+    spec.devices = std::move(devices);
+    spec.shard_dims = {DimVector{}};
+    return spec;
+  }
+  absl::StatusOr<ArrayId> Make(SessionId session, int first, int count, int32_t value) {
+    auto bytes = std::make_shared<const std::string>(reinterpret_cast<const char*>(&value), sizeof(value));
+    std::vector<int> all;
+    for (int i = 0; i < count; ++i) all.push_back(i);
+    return On([&](Controller& c) {
+      return c.MakeArray(session, Scalar(Devices(first, count)), {HostShard{bytes, all}});
+    });
+  }
+  ProgramId Compile(SessionId session, std::string text, int first, int count) {
+    CompileRequest request;
+    request.artifact = std::move(text);
+    request.devices = Devices(first, count);
+    request.options.num_partitions = count;
+    auto [id, ready] = On([&](Controller& c) { return c.Compile(session, request); });
+    Run();
+    compile_status_ = ready.IsReady() ? ready.Await(absl::Now(), "").status() : absl::UnknownError("not ready");
+    return id;
+  }
+  absl::StatusOr<ExecuteResult> Execute(SessionId session, ProgramId program, std::vector<ArrayId> arguments,
+                                        ExecuteOptions options = {}) {
+    return On([&](Controller& c) { return c.Execute(session, program, arguments, options); });
+  }
+  absl::StatusOr<int32_t> Value(ArrayId array, int shard = 0, absl::Duration span = absl::Milliseconds(100)) {
+    auto future = On([&](Controller& c) { return c.Fetch(array, shard); });
+    Run(span);
+    if (!future.IsReady()) return absl::DeadlineExceededError("fetch hangs");
+    auto bytes = future.Await(absl::Now(), "");
+    if (!bytes.ok()) return bytes.status();
+    int32_t value = 0;
+    std::memcpy(&value, (*bytes)->data(), sizeof(value));
+    return value;
+  }
+  absl::Status ReadyStatus(ArrayId array, absl::Duration span = absl::Milliseconds(100)) {
+    auto future = On([&](Controller& c) { return c.Ready(array); });
+    Run(span);
+    return future.IsReady() ? future.Await(absl::Now(), "").status() : absl::DeadlineExceededError("not ready");
+  }
+  SessionId Open(std::string name = "s") {
+    return On([&](Controller& c) { return c.OpenSession({name, "", 1}); });
+  }
+  Statistics Stats() {
+    Run();
+    return On([](Controller& c) { return c.Stats(); });
+  }
+  int64_t StoreBuffers() {
+    int64_t buffers = 0;
+    for (auto& [name, node] : nodes_) buffers += node.worker->store().buffers();
+    return buffers;
+  }
+
+  SimTimeline timeline_{GetParam()};
+  net::SimNetwork network_{timeline_};
+  Strand loop_{&timeline_.executor()};
+  collective::GangKeeper gangs_{{.helper_threads = 0, .clock = &timeline_.clock()}};
+  std::map<std::string, Node> nodes_;
+  std::unique_ptr<RuntimeController> controller_;
+  absl::Status compile_status_;
+  bool stopping_ = false;
+};
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ClusterTest, testing::Range<uint64_t>(0, 20));
+
+TEST_P(ClusterTest, ChainsOfLaunchesRunWithoutWaiting) {
+  AddWorker("w0", 8);
+  SessionId session = Open();
+  ProgramId program = Compile(session, "all_reduce ms=0.1", 0, 8);
+  ASSERT_TRUE(compile_status_.ok()) << compile_status_;
+  ArrayId x = *Make(session, 0, 8, 1);
+  // x -> 8 * (x + 1), over and over; all submitted before anything ran.
+  int32_t expected = 1;
+  for (int i = 0; i < 8; ++i) {
+    auto result = Execute(session, program, {x}, {.non_donatable = {}, .notify = false});
+    ASSERT_TRUE(result.ok()) << result.status();
+    On([&](Controller& c) { return c.Release(x), 0; });
+    x = result->outputs[0];
+    expected = 8 * (expected + 1);
+  }
+  EXPECT_EQ(*Value(x, 3), expected);
+  EXPECT_TRUE(ReadyStatus(x).ok());
+  Statistics stats = Stats();
+  EXPECT_EQ(stats.pending_launches, 0);
+  EXPECT_EQ(stats.arrays, 1);
+  EXPECT_EQ(stats.store_bytes, 8 * 4);
+  EXPECT_EQ(controller_->dispatch_counts().launch_messages, 8) << "one message per worker and launch";
+  On([&](Controller& c) { return c.CloseSession(session), 0; });
+  stats = Stats();
+  EXPECT_EQ(stats.arrays + stats.programs + stats.sessions + stats.store_bytes, 0);
+  EXPECT_EQ(StoreBuffers(), 0);
+}
+
+TEST_P(ClusterTest, DonationDeletesUnlessTold) {
+  AddWorker("w0", 2);
+  SessionId session = Open();
+  ProgramId program = Compile(session, "|params=2|donate=0", 0, 2);
+  ASSERT_TRUE(compile_status_.ok()) << compile_status_;
+  ArrayId x = *Make(session, 0, 2, 1), y = *Make(session, 0, 2, 10);
+  ASSERT_TRUE(Execute(session, program, {x, y}, {.non_donatable = {0}, .notify = true}).ok());
+  EXPECT_EQ(*Value(x), 1);
+  EXPECT_FALSE(Execute(session, program, {x, x}).ok());
+  auto result = Execute(session, program, {x, y});
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(*On([&](Controller& c) { return c.IsDeleted(x); }));
+  EXPECT_TRUE(absl::IsInvalidArgument(Execute(session, program, {x, y}).status()));
+  EXPECT_EQ(*Value(result->outputs[0]), 12);
+  EXPECT_THAT(std::string(Execute(session, program, {y}).status().message()), HasSubstr("takes 2 arguments, got 1"));
+}
+
+TEST_P(ClusterTest, AFailurePoisonsWhatFollowsAndNothingElse) {
+  AddWorker("w0", 4);
+  SessionId session = Open();
+  ProgramId bad = Compile(session, "fail all_reduce", 0, 4);
+  ProgramId good = Compile(session, "all_reduce", 0, 4);
+  ArrayId x = *Make(session, 0, 4, 1);
+  auto failed = Execute(session, bad, {x});
+  auto after = Execute(session, good, {failed->outputs[0]});
+  auto fine = Execute(session, good, {x});
+  EXPECT_THAT(std::string(ReadyStatus(after->outputs[0]).message()), HasSubstr("program jit_test fails"));
+  EXPECT_FALSE(Value(failed->outputs[0]).ok());
+  EXPECT_EQ(*Value(fine->outputs[0]), 8);
+  // One broken device fails its gang, also on the devices that work.
+  nodes_["w0"].broken[2] = true;
+  auto broken = Execute(session, good, {x});
+  EXPECT_THAT(std::string(ReadyStatus(broken->outputs[0]).message()), HasSubstr("device 2 is broken"));
+  nodes_["w0"].broken[2] = false;
+  EXPECT_EQ(*Value(Execute(session, good, {x})->outputs[0]), 8);
+  EXPECT_EQ(Stats().pending_launches, 0);
+}
+
+TEST_P(ClusterTest, CompileErrorsReachTheFuture) {
+  AddWorker("w0", 2);
+  SessionId session = Open();
+  ProgramId refused = Compile(session, "x|refuse", 0, 2);
+  EXPECT_THAT(std::string(compile_status_.message()), HasSubstr("%refuse"));
+  EXPECT_FALSE(Execute(session, refused, {}).ok());
+  Compile(session, "malformed", 0, 2);
+  EXPECT_THAT(std::string(compile_status_.message()), HasSubstr("worker w0: modelled program: malformed"));
+  Compile(session, "", 0, 3);
+  EXPECT_THAT(std::string(compile_status_.message()), HasSubstr("no device 2"));
+  ProgramId once = Compile(session, "ms=1", 0, 2), again = Compile(session, "ms=1", 0, 2);
+  EXPECT_TRUE(once == again) << "cached by content";
+  On([&](Controller& c) { return c.ReleaseProgram(once), 0; });
+  EXPECT_TRUE(Execute(session, again, {*Make(session, 0, 2, 1)}).ok());
+}
+
+TEST_P(ClusterTest, ShardsAreJoinedTakenApartCopiedAndReshaped) {
+  AddWorker("w0", 2);
+  AddWorker("w1", 2);
+  SessionId session = Open();
+  ArrayId a = *Make(session, 0, 1, 5), b = *Make(session, 1, 1, 6);
+  auto joined = On([&](Controller& c) { return c.Assemble(session, Scalar(Devices(0, 2)), {a, b}); });
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  On([&](Controller& c) { return c.Release(a), c.Release(b), 0; });
+  EXPECT_EQ(*Value(*joined, 0), 5);
+  EXPECT_EQ(*Value(*joined, 1), 6);
+  // To the other worker, swapped; used there before it arrived, and freed before that.
+  auto copy = On([&](Controller& c) { return c.Copy(session, *joined, {DeviceId(3), DeviceId(2)}, {}, false); });
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  ProgramId program = Compile(session, "", 2, 2);
+  auto swapped = On([&](Controller& c) { return c.Copy(session, *copy, {DeviceId(2), DeviceId(3)}, {}, true); });
+  auto result = Execute(session, program, {*swapped});
+  ASSERT_TRUE(result.ok()) << result.status();
+  On([&](Controller& c) { return c.Release(*swapped), 0; });
+  EXPECT_EQ(*Value(result->outputs[0], 0), 6);
+  EXPECT_EQ(*Value(result->outputs[0], 1), 7);
+  EXPECT_FALSE(Value(*copy).ok());
+  // Straight across the network into a launch.
+  auto across = On([&](Controller& c) { return c.Copy(session, *joined, {DeviceId(2), DeviceId(3)}, {}, false); });
+  auto next = Execute(session, program, {*across});
+  On([&](Controller& c) { return c.Release(*across), 0; });
+  EXPECT_EQ(*Value(next->outputs[0], 1), 7);
+
+  ArraySpec column = Scalar(Devices(0, 2));
+  column.dims = {1};
+  column.shard_dims = {DimVector{1}};
+  auto reshaped = On([&](Controller& c) { return c.Remap(session, *joined, column); });
+  ASSERT_TRUE(reshaped.ok());
+  EXPECT_EQ(*Value(*reshaped, 1), 6);
+  auto parts = On([&](Controller& c) { return c.Disassemble(session, *joined); });
+  ASSERT_TRUE(parts.ok());
+  EXPECT_EQ(*Value((*parts)[1]), 6);
+  On([&](Controller& c) { return c.Delete(*joined).ok(); });
+  EXPECT_FALSE(Value(*joined).ok());
+  EXPECT_EQ(*Value((*parts)[0]), 5) << "views live on";
+  On([&](Controller& c) { return c.CloseSession(session), 0; });
+  EXPECT_EQ(Stats().store_bytes, 0);
+  EXPECT_EQ(StoreBuffers(), 0);
+}
+
+TEST_P(ClusterTest, ALostWorkerFailsExactlyWhatNeededIt) {
+  AddWorker("w0", 2);
+  AddWorker("w1", 2);
+  SessionId session = Open();
+  ProgramId on0 = Compile(session, "ms=5 all_reduce", 0, 2), on1 = Compile(session, "ms=5 all_reduce", 2, 2);
+  ProgramId both = Compile(session, "ms=5", 0, 4);
+  ASSERT_TRUE(compile_status_.ok()) << compile_status_;
+  ArrayId x0 = *Make(session, 0, 2, 1), x1 = *Make(session, 2, 2, 1), x = *Make(session, 0, 4, 1);
+  auto r0 = Execute(session, on0, {x0});
+  auto r1 = Execute(session, on1, {x1});
+  auto rb = Execute(session, both, {x});
+  auto copy = On([&](Controller& c) { return c.Copy(session, r1->outputs[0], Devices(0, 2), {}, false); });
+  auto after_copy = Execute(session, on0, {*copy});
+  Run(absl::Milliseconds(2));
+  network_.Break("w1");
+  Run();
+  EXPECT_EQ(*Value(r0->outputs[0]), 4);
+  for (ArrayId lost : {r1->outputs[0], rb->outputs[0], x1, after_copy->outputs[0]}) {
+    EXPECT_THAT(std::string(ReadyStatus(lost).message()), HasSubstr("worker w1 is lost"));
+    EXPECT_FALSE(Value(lost).ok());
+  }
+  EXPECT_TRUE(absl::IsUnavailable(Execute(session, on1, {x1}).status()) ||
+              !Execute(session, on1, {x1})->outputs.empty());
+  EXPECT_EQ(*Value(Execute(session, on0, {x0})->outputs[0]), 4) << "the others go on";
+  EXPECT_EQ(Stats().pending_launches, 0);
+  // It comes back under its name and gets its programs again.
+  nodes_["w1"].loop->Post([&] { nodes_["w1"].worker->Stop(); });
+  Run();
+  nodes_["w1"].worker.reset();
+  AddWorker("w1", 2);
+  EXPECT_EQ(*Value(Execute(session, on1, {*Make(session, 2, 2, 1)})->outputs[0]), 4);
+  controller_->Reap();
+}
+
+TEST_P(ClusterTest, ASilentWorkerIsLostAfterTheTimeout) {
+  AddWorker("w0", 1);
+  SessionId session = Open();
+  ProgramId program = Compile(session, "", 0, 1);
+  auto result = Execute(session, program, {*Make(session, 0, 1, 1)});
+  EXPECT_EQ(*Value(result->outputs[0]), 2);
+  network_.Silence("w0");
+  auto stuck = Execute(session, program, {result->outputs[0]});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(ReadyStatus(stuck->outputs[0], absl::Seconds(5))));
+  EXPECT_THAT(std::string(ReadyStatus(stuck->outputs[0], absl::Seconds(6)).message()), HasSubstr("silent for"));
+}
+
+TEST_P(ClusterTest, SessionsTakeTurnsAndCloseInTheMiddle) {
+  AddWorker("w0", 2);
+  SessionId a = Open("a"), b = Open("b");
+  ProgramId program = Compile(a, "ms=1", 0, 2);
+  ASSERT_TRUE(Compile(b, "ms=1", 0, 2) == program);
+  ArrayId xa = *Make(a, 0, 2, 0), xb = *Make(b, 0, 2, 100);
+  for (int i = 0; i < 40; ++i) {
+    auto ra = Execute(a, program, {xa}), rb = Execute(b, program, {xb});
+    On([&](Controller& c) { return c.Release(xa), c.Release(xb), 0; });
+    xa = ra->outputs[0];
+    xb = rb->outputs[0];
+  }
+  On([&](Controller& c) { return c.CloseSession(a), 0; });
+  EXPECT_EQ(*Value(xb, 1), 140);
+  EXPECT_FALSE(Value(xa).ok());
+  On([&](Controller& c) { return c.CloseSession(b), 0; });
+  Statistics stats = Stats();
+  EXPECT_EQ(stats.arrays + stats.programs + stats.store_bytes + stats.pending_launches, 0);
+  EXPECT_EQ(StoreBuffers(), 0);
+}
+
+TEST_P(ClusterTest, BadRequestsAreErrors) {
+  AddWorker("w0", 2);
+  SessionId session = Open();
+  EXPECT_TRUE(absl::IsNotFound(Execute(session, ProgramId(99), {}).status()));
+  EXPECT_TRUE(absl::IsNotFound(Value(ArrayId(99)).status()));
+  auto bytes = std::make_shared<const std::string>("abc");
+  auto make = [&](ArraySpec spec, std::vector<HostShard> shards) {
+    return On([&](Controller& c) { return c.MakeArray(session, spec, shards); }).status();
+  };
+  EXPECT_THAT(std::string(make(Scalar(Devices(0, 1)), {{bytes, {0}}}).message()), HasSubstr("3 bytes"));
+  EXPECT_THAT(std::string(make(Scalar(Devices(0, 1)), {}).message()), HasSubstr("no host shard"));
+  EXPECT_THAT(std::string(make(Scalar(Devices(7, 1)), {}).message()), HasSubstr("no device 7"));
+  EXPECT_FALSE(make(Scalar({}), {}).ok());
+  ArrayId error = On([&](Controller& c) {
+    return c.MakeErrorArray(session, Scalar(Devices(0, 2)), absl::InternalError("born broken"));
+  });
+  ProgramId program = Compile(session, "", 0, 2);
+  auto result = Execute(session, program, {error});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(ReadyStatus(result->outputs[0]).message(), "born broken");
+  ArrayId elsewhere = *Make(session, 0, 1, 1);
+  EXPECT_THAT(std::string(Execute(session, program, {elsewhere}).status().message()), HasSubstr("other devices"));
+  EXPECT_FALSE(Value(elsewhere, 5).ok());
+}
+
+}  // namespace
+}  // namespace gangway::controller

@@ -1,0 +1,269 @@
+// Workers: coming, going, and what they say.
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "gangway/base/check.h"
+#include "gangway/base/status.h"
+#include "gangway/controller/runtime_controller.h"
+
+namespace gangway::controller {
+namespace {
+
+constexpr size_t kMaxDevicesPerWorker = 4096;
+
+}  // namespace
+
+RuntimeController::RuntimeController(ControllerOptions options)
+    : options_(std::move(options)),
+      own_loop_(options_.loop == nullptr ? std::make_unique<Strand>() : nullptr),
+      loop_(options_.loop == nullptr ? own_loop_.get() : options_.loop),
+      clock_(options_.clock == nullptr ? static_cast<const Clock&>(system_clock_) : *options_.clock),
+      self_(std::make_shared<RuntimeController*>(this)) {
+  GW_CHECK(options_.compile != nullptr);
+  if (options_.compile_executors.empty()) {
+    for (int i = 0; i < std::max(1, options_.compile_threads); ++i) {
+      own_compilers_.push_back(MakeThreadExecutor(absl::StrCat("gw-compile", i)));
+    }
+  }
+}
+
+RuntimeController::~RuntimeController() {
+  // A channel's handlers hold the link that holds the channel.
+  for (const auto& link : links_) link->channel.reset();
+  for (const auto& link : strangers_) link->channel.reset();
+  Reap();
+}
+
+void RuntimeController::Stop() {
+  if (std::exchange(stopped_, true)) return;
+  self_.reset();
+  const absl::Status stops = absl::UnavailableError("the controller stops");
+  for (const auto& link : links_) link->channel != nullptr ? link->channel->Close(stops) : void();
+  for (const auto& link : strangers_) link->channel->Close(stops);
+}
+
+void RuntimeController::Log(const std::string& line) const {
+  if (options_.log) options_.log(line);
+}
+
+void RuntimeController::AddWorker(std::unique_ptr<net::Channel> channel) {
+  auto link = std::make_shared<WorkerLink>();
+  link->channel = std::move(channel);
+  link->name = absl::StrCat("a new worker at ", link->channel->peer());
+  loop_->Post([this, weak = std::weak_ptr<RuntimeController*>(self_), link] {
+    if (weak.lock() == nullptr) return;
+    link->last_heard = clock_.Now();
+    strangers_.push_back(link);
+    net::ChannelHandler handler;
+    handler.on_messages = [weak, &loop = *loop_, link](std::vector<net::Message> messages) {
+      auto box = std::make_shared<std::vector<net::Message>>(std::move(messages));
+      loop.Post([weak, link, box] {
+        auto self = weak.lock();
+        if (self == nullptr) return;
+        for (net::Message& message : *box) (*self)->Handle(link, std::move(message));
+      });
+    };
+    handler.on_close = [weak, &loop = *loop_, link](const absl::Status& reason) {
+      loop.Post([weak, link, reason] {
+        if (auto self = weak.lock()) (*self)->Lose(link, reason);
+      });
+    };
+    link->channel->Start(std::move(handler));
+  });
+}
+
+void RuntimeController::Handle(const std::shared_ptr<WorkerLink>& link, net::Message message) {
+  if (link->lost) return;
+  link->last_heard = clock_.Now();
+  if (auto* hello = std::get_if<net::Hello>(&message)) return OnHello(link, std::move(*hello));
+  if (link->id.value() < 0) {
+    return Lose(link, absl::FailedPreconditionError(absl::StrCat(net::MessageName(message), " before hello")));
+  }
+  if (auto* done = std::get_if<net::TasksDone>(&message)) return OnTasksDone(*link, *done);
+  if (auto* fetched = std::get_if<net::Fetched>(&message)) return OnFetched(std::move(*fetched));
+  if (auto* loaded = std::get_if<net::ProgramLoaded>(&message)) return OnProgramLoaded(*link, *loaded);
+  if (auto* beat = std::get_if<net::Heartbeat>(&message)) {
+    link->beat = *beat;
+    return;
+  }
+  Lose(link, absl::InvalidArgumentError(absl::StrCat("a worker does not send ", net::MessageName(message))));
+}
+
+void RuntimeController::OnHello(const std::shared_ptr<WorkerLink>& link, net::Hello hello) {
+  if (link->id.value() >= 0) return Lose(link, absl::InvalidArgumentError("a second hello"));
+  if (hello.protocol_version != net::kProtocolVersion) {
+    return Lose(link, absl::FailedPreconditionError(absl::StrCat("worker ", hello.worker, " speaks protocol ",
+                                                                 hello.protocol_version, ", the controller ",
+                                                                 net::kProtocolVersion)));
+  }
+  if (hello.devices.size() > kMaxDevicesPerWorker || hello.island < 0 || hello.island > 4096) {
+    return Lose(link, absl::InvalidArgumentError(absl::StrCat("worker ", hello.worker, " offers ", hello.devices.size(),
+                                                              " devices in island ", hello.island)));
+  }
+  resource::WorkerOffer offer{hello.worker, hello.island, {}};
+  for (const auto& device : hello.devices) offer.devices.push_back({device.kind, device.coords});
+  auto id = cluster_.Register(offer);
+  if (!id.ok()) return Lose(link, id.status());
+  strangers_.erase(std::find(strangers_.begin(), strangers_.end(), link));
+  link->id = *id;
+  link->name = hello.worker;
+  if (id->value() < static_cast<int>(links_.size())) {
+    links_[id->value()] = link;  // it is back
+  } else {
+    links_.push_back(link);
+    for (size_t i = devices_.size(); i < cluster_.devices().size(); ++i) {
+      const resource::Device& device = cluster_.devices()[i];
+      devices_.push_back({device.id, device.kind, hello.worker, device.island,
+                          std::vector<int>(device.coords.begin(), device.coords.end())});
+    }
+  }
+  Log(absl::StrCat("worker ", link->name, " joined with ", hello.devices.size(), " ", hello.platform, " devices"));
+  SendTo(*id, net::Welcome{cluster_.worker(*id).first_device.value()}, nullptr);
+  // A worker that is back knows no program any more.
+  for (auto& [program_id, program] : programs_) {
+    if (program->compiled == nullptr || !program->error.ok()) continue;
+    for (const resource::Share& share : program->placement) {
+      if (share.worker == *id) Load(*program, *id);
+    }
+  }
+  ResolveDeviceWaiters();
+}
+
+Future<Unit> RuntimeController::DevicesReady(int count) {
+  GW_CHECK(loop_->InLoop());
+  Promise<Unit> promise;
+  device_waiters_.emplace_back(count, promise);
+  ResolveDeviceWaiters();
+  return promise.future();
+}
+
+void RuntimeController::ResolveDeviceWaiters() {
+  const int alive = cluster_.alive_devices();
+  for (size_t i = 0; i < device_waiters_.size();) {
+    if (device_waiters_[i].first > alive) {
+      ++i;
+      continue;
+    }
+    Promise<Unit> promise = device_waiters_[i].second;
+    device_waiters_.erase(device_waiters_.begin() + i);
+    promise.Set(Unit{});
+  }
+}
+
+void RuntimeController::OnTasksDone(WorkerLink& link, const net::TasksDone& report) {
+  for (const net::TaskDone& done : report.tasks) {
+    auto it = tasks_.find(done.task);
+    if (it == tasks_.end()) continue;
+    std::shared_ptr<TaskRecord> task = it->second;
+    PartDone(task, link.id, done.status);
+  }
+}
+
+void RuntimeController::OnFetched(net::Fetched fetched) {
+  auto it = requests_.find(fetched.request);
+  if (it == requests_.end()) return;
+  auto answer = std::move(it->second.answer);
+  requests_.erase(it);
+  answer(std::move(fetched));
+}
+
+void RuntimeController::SendTo(WorkerId worker, net::Message message, const std::shared_ptr<TaskRecord>& task) {
+  WorkerLink& link = *links_[worker.value()];
+  absl::Status sent = absl::UnavailableError(absl::StrCat("worker ", link.name, " is lost"));
+  net::RequestId request;
+  if (auto* fetch = std::get_if<net::FetchShard>(&message)) request = fetch->request;
+  if (!link.lost) {
+    FlushFrees(link);
+    sent = link.channel->Send(std::move(message));
+  }
+  if (sent.ok()) return;
+  // In a turn of its own: callers are in the middle of something.
+  sent = Annotate(sent, absl::StrCat("worker ", link.name));
+  loop_->Post([this, weak = std::weak_ptr<RuntimeController*>(self_), task, worker, sent, request] {
+    if (weak.lock() == nullptr) return;
+    if (task != nullptr) PartDone(task, worker, sent);
+    if (request.value() != 0) OnFetched({request, sent, {}});
+  });
+}
+
+void RuntimeController::FlushFrees(WorkerLink& link) {
+  if (link.unfreed.empty()) return;
+  (void)link.channel->SendLater(net::FreeBuffers{std::exchange(link.unfreed, {})});
+}
+
+void RuntimeController::Tick() {
+  GW_CHECK(loop_->InLoop());
+  if (stopped_) return;
+  const absl::Time now = clock_.Now();
+  auto all = links_;
+  all.insert(all.end(), strangers_.begin(), strangers_.end());
+  for (const auto& link : all) {
+    if (link->lost) continue;
+    if (now - link->last_heard > options_.worker_timeout) {
+      Lose(link,
+           absl::DeadlineExceededError(absl::StrCat("silent for ", absl::FormatDuration(now - link->last_heard))));
+      continue;
+    }
+    FlushFrees(*link);
+    link->channel->Flush();
+  }
+}
+
+void RuntimeController::Reap() {
+  std::vector<std::unique_ptr<net::Channel>> closed;
+  {
+    absl::MutexLock lock(&closed_mutex_);
+    closed.swap(closed_);
+  }
+}
+
+void RuntimeController::Lose(const std::shared_ptr<WorkerLink>& link, const absl::Status& reason) {
+  if (std::exchange(link->lost, true)) return;
+  const absl::Status lost = absl::UnavailableError(absl::StrCat("worker ", link->name, " is lost: ", reason.message()));
+  Log(std::string(lost.message()));
+  link->channel->Close(absl::Status(
+      reason.code(), absl::StrCat("the controller gave up on worker ", link->name, ": ", reason.message())));
+  {
+    absl::MutexLock lock(&closed_mutex_);
+    closed_.push_back(std::move(link->channel));
+  }
+  if (link->id.value() < 0) {
+    strangers_.erase(std::remove(strangers_.begin(), strangers_.end(), link), strangers_.end());
+    return;
+  }
+  cluster_.MarkLost(link->id);
+  FailWhatItOwned(link->id, lost);
+}
+
+// Exactly what needs the worker: arrays with shards there, tasks with parts there, questions asked of it, programs it
+// was still loading.
+void RuntimeController::FailWhatItOwned(WorkerId worker, const absl::Status& status) {
+  for (auto& [id, array] : arrays_) {
+    if (!array->error.ok() || array->deleted) continue;
+    for (const resource::Share& share : array->layout->placement) {
+      if (share.worker == worker) array->error = status;
+    }
+  }
+  std::vector<std::shared_ptr<TaskRecord>> open;
+  for (auto& [id, task] : tasks_) {
+    if (task->progress.IsOpen(dataflow::NodeId(0), worker)) open.push_back(task);
+  }
+  std::sort(open.begin(), open.end(), [](const auto& a, const auto& b) { return a->id < b->id; });
+  for (const auto& task : open) PartDone(task, worker, status);
+  std::vector<net::RequestId> asked;
+  for (auto& [id, request] : requests_) {
+    if (request.worker == worker) asked.push_back(id);
+  }
+  std::sort(asked.begin(), asked.end());
+  for (net::RequestId id : asked) OnFetched({id, status, {}});
+  std::vector<ProgramRecord*> loading;
+  for (auto& [id, program] : programs_) {
+    program->loaded.erase(worker);
+    if (program->loading.erase(worker) > 0 && program->program == nullptr) loading.push_back(program.get());
+  }
+  for (ProgramRecord* program : loading) FinishProgram(*program, status);
+}
+
+}  // namespace gangway::controller

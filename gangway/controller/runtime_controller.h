@@ -1,0 +1,202 @@
+// The controller over real workers: the implementation of controller.h.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "gangway/base/strand.h"
+#include "gangway/controller/controller.h"
+#include "gangway/controller/records.h"
+#include "gangway/net/channel.h"
+
+namespace gangway::controller {
+
+using CompileFunction = std::function<absl::StatusOr<compile::CompiledProgram>(const std::string& artifact,
+                                                                               const compile::CompileOptions&)>;
+
+struct ControllerOptions {
+  // Turns an artifact into a per-device program; called on compile threads, several at once. Required.
+  CompileFunction compile;
+  // None is owned; null: made by the controller itself (a strand, one thread per compilation slot, wall time).
+  Executor* loop = nullptr;
+  std::vector<Executor*> compile_executors;
+  const Clock* clock = nullptr;
+  int compile_threads = 2;  // when compile_executors is empty
+  // A worker that says nothing for longer is lost.
+  absl::Duration worker_timeout = absl::Seconds(10);
+  sched::SchedulerOptions scheduler;
+  // Commands a session may have waiting behind the scheduler before it is refused more.
+  size_t max_held_commands = 1 << 20;
+  // Called with one line for every event an operator wants to know: workers coming and going. On the loop.
+  std::function<void(const std::string&)> log;
+};
+
+// What the runtime has dispatched, counted since the start.
+struct DispatchCounts {
+  int64_t launches = 0;         // programs run
+  int64_t launch_messages = 0;  // one per worker and launch
+};
+
+// Everything but Reap and the constructor belongs to the loop. No call waits for a worker. A lost worker fails what it
+// owned, named, and nothing else.
+class RuntimeController final : public Controller {
+ public:
+  explicit RuntimeController(ControllerOptions options);
+  // Off the loop, when nobody posts to it any more (the loop itself may still run what it has).
+  ~RuntimeController() override;
+
+  // A worker connected; it becomes part of the cluster when it says hello. Any thread.
+  void AddWorker(std::unique_ptr<net::Channel> channel);
+  // Ready when that many devices are alive. On the loop.
+  Future<Unit> DevicesReady(int count);
+  // Every 20 ms or so: sends what is not urgent, gives up on silent workers.
+  void Tick();
+  // Destroys the connections of lost workers. Every now and then, off the loop and outside any handler.
+  void Reap();
+  // Closes all connections; nothing calls back any more. On the loop, before the destructor.
+  void Stop();
+
+  DispatchCounts dispatch_counts() const { return counts_; }
+  const sched::GangScheduler* scheduler(int island) const;
+
+  // Controller:
+  Executor& loop() override { return *loop_; }
+  const std::vector<DeviceInfo>& devices() const override { return devices_; }
+  SessionId OpenSession(SessionInfo info) override;
+  void CloseSession(SessionId session) override;
+  absl::StatusOr<ArrayId> MakeArray(SessionId session, ArraySpec spec, std::vector<HostShard> shards) override;
+  ArrayId MakeErrorArray(SessionId session, ArraySpec spec, absl::Status error) override;
+  absl::StatusOr<ArrayId> Assemble(SessionId session, ArraySpec spec, absl::Span<const ArrayId> parts) override;
+  absl::StatusOr<std::vector<ArrayId>> Disassemble(SessionId session, ArrayId array) override;
+  absl::StatusOr<ArrayId> Copy(SessionId session, ArrayId array, std::vector<DeviceId> devices,
+                               std::optional<std::string> memory_kind, bool donate) override;
+  absl::StatusOr<ArrayId> Remap(SessionId session, ArrayId array, ArraySpec spec) override;
+  Future<std::shared_ptr<const std::string>> Fetch(ArrayId array, int shard) override;
+  absl::StatusOr<const ArraySpec*> Spec(ArrayId array) const override;
+  Future<Unit> Ready(ArrayId array) override;
+  absl::Status Delete(ArrayId array) override;
+  absl::StatusOr<bool> IsDeleted(ArrayId array) const override;
+  void Release(ArrayId array) override;
+  std::pair<ProgramId, Future<std::shared_ptr<const Program>>> Compile(SessionId session,
+                                                                       CompileRequest request) override;
+  void ReleaseProgram(ProgramId program) override;
+  absl::StatusOr<ExecuteResult> Execute(SessionId session, ProgramId program, absl::Span<const ArrayId> arguments,
+                                        const ExecuteOptions& options) override;
+  Statistics Stats() const override;
+
+ private:
+  struct WorkerLink {
+    std::unique_ptr<net::Channel> channel;
+    std::string name;  // "a new worker" until it said hello
+    WorkerId id{-1};   // -1 until then
+    absl::Time last_heard;
+    net::Heartbeat beat;
+    std::vector<net::BufferId> unfreed;  // to be freed with the next message
+    bool lost = false;
+  };
+  using Bytes = std::shared_ptr<const std::string>;
+  struct Request {
+    WorkerId worker;
+    std::function<void(net::Fetched)> answer;
+  };
+  // One shard of a source array to become a shard of a new one.
+  struct Move {
+    ArrayId source;
+    int from_position = 0;  // in the source's devices
+    int to_position = 0;    // in the new array's
+  };
+
+  // --- workers (controller_workers.cc) ---
+  void Handle(const std::shared_ptr<WorkerLink>& link, net::Message message);
+  void OnHello(const std::shared_ptr<WorkerLink>& link, net::Hello hello);
+  void OnTasksDone(WorkerLink& link, const net::TasksDone& report);
+  void OnFetched(net::Fetched fetched);
+  void OnProgramLoaded(WorkerLink& link, const net::ProgramLoaded& loaded);
+  void Lose(const std::shared_ptr<WorkerLink>& link, const absl::Status& reason);
+  void FailWhatItOwned(WorkerId worker, const absl::Status& status);
+  void ResolveDeviceWaiters();
+  // Sends now; a failure is the task's, or loses the worker's answer.
+  void SendTo(WorkerId worker, net::Message message, const std::shared_ptr<TaskRecord>& task);
+  void FlushFrees(WorkerLink& link);
+  const std::string& WorkerName(WorkerId worker) const { return cluster_.worker(worker).name; }
+  void Log(const std::string& line) const;
+
+  // --- sessions and the order of their commands (controller_sessions.cc) ---
+  SessionRecord* FindSession(SessionId id);
+  absl::Status CheckSession(SessionId id) const;
+  void Run(SessionId session, Command command);
+  void Dispatch(Command& command);
+  void Drain(SessionRecord& session);
+  void Admitted(const std::vector<sched::GangId>& gangs);
+  std::shared_ptr<TaskRecord> NewTask(SessionId session, std::string what,
+                                      std::shared_ptr<const dataflow::Graph> graph);
+  void PartDone(const std::shared_ptr<TaskRecord>& task, WorkerId worker, const absl::Status& status);
+  void Watch(TaskRecord& task);
+  sched::GangScheduler& SchedulerOf(int island);
+
+  // --- arrays (controller_arrays.cc, controller_moves.cc) ---
+  absl::StatusOr<ArrayRecord*> FindArray(ArrayId id);
+  absl::StatusOr<const ArrayRecord*> FindArray(ArrayId id) const;
+  // The array, fit for use: not deleted.
+  absl::StatusOr<ArrayRecord*> UsableArray(ArrayId id);
+  absl::StatusOr<std::shared_ptr<const Layout>> MakeLayout(ArraySpec spec) const;
+  ArrayId AddArray(SessionId session, std::shared_ptr<const Layout> layout, std::shared_ptr<TaskRecord> producer);
+  // Why it holds no data; OK as far as is known.
+  absl::Status ErrorOf(const ArrayRecord& array) const;
+  void FreeData(ArrayId id, const ArrayRecord& array);
+  absl::StatusOr<ArrayId> MoveShards(SessionId session, std::shared_ptr<const Layout> layout,
+                                     const std::vector<Move>& moves, std::string what);
+  void Relay(const std::shared_ptr<TaskRecord>& task, std::shared_ptr<const Layout> layout,
+             const resource::Share& share, const std::vector<const Move*>& move_to, Command* command);
+  static void ShareShards(ArrayRecord& a, ArrayRecord& b);
+
+  // --- programs (controller_programs.cc) ---
+  void CompiledProgram(ProgramId id, absl::StatusOr<compile::CompiledProgram> compiled);
+  absl::Status Lower(ProgramRecord& record);
+  void Load(ProgramRecord& record, WorkerId worker);
+  void FinishProgram(ProgramRecord& record, const absl::Status& status);
+  void Unuse(ProgramId id);
+  void DropProgram(ProgramId id);
+  absl::Status CheckArguments(const ProgramRecord& program, absl::Span<const ArrayId> arguments,
+                              const ExecuteOptions& options, net::Launch* launch, absl::Status* poison);
+
+  const ControllerOptions options_;
+  std::unique_ptr<Strand> own_loop_;
+  Executor* const loop_;
+  const SystemClock system_clock_;
+  const Clock& clock_;
+
+  resource::Cluster cluster_;
+  std::vector<DeviceInfo> devices_;
+  std::vector<std::shared_ptr<WorkerLink>> links_;  // by worker id: the connection it has, or had last
+  std::vector<std::shared_ptr<WorkerLink>> strangers_;
+  std::vector<std::pair<int, Promise<Unit>>> device_waiters_;
+
+  absl::flat_hash_map<SessionId, SessionRecord> sessions_;
+  absl::flat_hash_map<ArrayId, std::unique_ptr<ArrayRecord>> arrays_;
+  absl::flat_hash_map<ProgramId, std::unique_ptr<ProgramRecord>> programs_;
+  absl::flat_hash_map<std::string, ProgramId> program_cache_;
+  absl::flat_hash_map<TaskId, std::shared_ptr<TaskRecord>> tasks_;
+  absl::flat_hash_map<net::RequestId, Request> requests_;
+  std::map<int, sched::GangScheduler> schedulers_;  // by island
+  uint64_t next_session_ = 1, next_array_ = 1, next_program_ = 1, next_task_ = 1, next_request_ = 1;
+  int64_t pending_launches_ = 0;
+  int next_compile_executor_ = 0;
+  DispatchCounts counts_;
+  bool stopped_ = false;
+
+  absl::Mutex closed_mutex_;
+  std::vector<std::unique_ptr<net::Channel>> closed_ ABSL_GUARDED_BY(closed_mutex_);
+  // Callbacks of channels and compilers hold it weakly, run on the loop, and find nobody after Stop.
+  std::shared_ptr<RuntimeController*> self_;
+  std::vector<std::unique_ptr<Executor>> own_compilers_;  // last: their threads end before the rest goes
+};
+
+}  // namespace gangway::controller

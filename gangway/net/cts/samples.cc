@@ -1,0 +1,37 @@
+#include "gangway/net/cts/samples.h"
+
+#include <memory>
+#include <string>
+
+namespace gangway::net {
+namespace {
+
+Payload Bytes(std::string text) { return Payload(std::make_shared<const std::string>(std::move(text))); }
+
+}  // namespace
+
+std::vector<Message> SampleMessages() {
+  const std::string zeros("a\0b", 3);
+  return {
+      Hello{3, "worker-7", "cpu", 2, {{"cpu", {0, 1, -2}, 1 << 30}, {"tpu v9", {}, 0}}},
+      ProgramLoaded{ProgramId(4), absl::InvalidArgumentError("instruction %x: no")},
+      TasksDone{{{TaskId(1), absl::OkStatus()}, {TaskId(uint64_t{1} << 63), absl::InternalError("boom")}}},
+      Fetched{RequestId(9), absl::OkStatus(), Bytes(zeros)},
+      Fetched{RequestId(10), absl::NotFoundError("gone"), Payload()},
+      Heartbeat{1, 2, 3},
+      Welcome{16},
+      LoadProgram{ProgramId(5), "jit_f", Bytes(std::string(100, 'x')), 8, {{0, 3}, {7, 0}}, {"a", "", "c"}},
+      UnloadProgram{ProgramId(6)},
+      MakeBuffer{BufferId(11), TaskId(12), DType::kBF16, {{Bytes("abcd"), {1, 2}, {0, 1}}, {Bytes(""), {0, 5}, {2}}}},
+      ExpectBuffer{BufferId(13), {0, 5}},
+      CopyBuffer{BufferId(14), TaskId(15), {{BufferId(16), 1, 2}, {BufferId(17), 0, 0}}, {{3, 4}, {}}},
+      Launch{TaskId(18), ProgramId(19), {BufferId(20), BufferId(21)}, BufferId(22), {0}, {1, 2}, true},
+      Launch{TaskId(18), ProgramId(19), {}, BufferId(0), {}, {}, false},
+      FetchShard{RequestId(23), BufferId(24), 3},
+      FreeBuffers{{BufferId(25), BufferId(26)}},
+      PoisonBuffers{{BufferId(27)}, absl::UnavailableError("worker w1 is lost")},
+      WatchTasks{{TaskId(28)}},
+  };
+}
+
+}  // namespace gangway::net

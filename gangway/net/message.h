@@ -1,0 +1,191 @@
+// What controller and worker say to each other. Plain values; their wire form is proto/gangway/worker.proto.
+//
+// A channel keeps the order, and the protocol lives by it: a buffer is known to the worker as soon as the message that
+// makes it was handled, though its data may come much later, so whatever is sent next may name it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gangway/base/strong_id.h"
+#include "gangway/net/payload.h"
+#include "gangway/tensor/dtype.h"
+
+namespace gangway::net {
+
+inline constexpr int kProtocolVersion = 1;
+
+using BufferId = StrongId<struct BufferIdTag, uint64_t>;    // a logical buffer: at most one shard per device
+using ProgramId = StrongId<struct ProgramIdTag, uint64_t>;  // a loaded per-device program
+using TaskId = StrongId<struct TaskIdTag, uint64_t>;        // one launch, copy or upload, the same on all workers
+using RequestId = StrongId<struct RequestIdTag, uint64_t>;  // a question that has one answer
+using Dims = std::vector<int64_t>;
+
+// Devices in messages are indices into the worker's own list.
+
+// --- worker to controller ---
+
+struct DeviceDescription {
+  std::string kind;
+  std::vector<int64_t> coords;
+  int64_t memory_bytes = 0;  // 0: not told
+  friend bool operator==(const DeviceDescription&, const DeviceDescription&) = default;
+};
+
+// The first message of a worker.
+struct Hello {
+  int protocol_version = kProtocolVersion;
+  std::string worker;  // its name, unique in the cluster
+  std::string platform;
+  int island = 0;
+  std::vector<DeviceDescription> devices;
+  friend bool operator==(const Hello&, const Hello&) = default;
+};
+
+struct ProgramLoaded {
+  ProgramId program;
+  absl::Status status;
+  friend bool operator==(const ProgramLoaded&, const ProgramLoaded&) = default;
+};
+
+struct TaskDone {
+  TaskId task;
+  absl::Status status;
+  friend bool operator==(const TaskDone&, const TaskDone&) = default;
+};
+
+// Tasks that are over on this worker. Failures and tasks somebody watches are told at once; the rest when convenient.
+struct TasksDone {
+  std::vector<TaskDone> tasks;
+  friend bool operator==(const TasksDone&, const TasksDone&) = default;
+};
+
+struct Fetched {
+  RequestId request;
+  absl::Status status;
+  Payload bytes;  // dense, row-major
+  friend bool operator==(const Fetched&, const Fetched&) = default;
+};
+
+// At least once per heartbeat period.
+struct Heartbeat {
+  int64_t store_bytes = 0;
+  int64_t store_buffers = 0;
+  int64_t pending_tasks = 0;
+  friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
+};
+
+// --- controller to worker ---
+
+// Answer to Hello. A refused worker hears why by the channel's close reason instead.
+struct Welcome {
+  int first_device = 0;  // cluster-wide id of the worker's device 0, for messages
+  friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+
+struct LoadProgram {
+  struct Partition {
+    int partition = 0;  // its place among all devices of the program
+    int device = 0;
+    friend bool operator==(const Partition&, const Partition&) = default;
+  };
+  ProgramId program;
+  std::string name;
+  Payload executable;  // HloModuleProto
+  int num_partitions = 1;
+  std::vector<Partition> partitions;      // those of this worker
+  std::vector<std::string> participants;  // by partition: the device's name; empty when the program has no collectives
+  friend bool operator==(const LoadProgram&, const LoadProgram&) = default;
+};
+
+struct UnloadProgram {
+  ProgramId program;
+  friend bool operator==(const UnloadProgram&, const UnloadProgram&) = default;
+};
+
+// Makes shards from host bytes. Fulfils a buffer that is expected, or makes a new one.
+struct MakeBuffer {
+  struct Piece {
+    Payload bytes;  // dense, row-major
+    Dims dims;
+    std::vector<int> devices;  // each gets a copy
+    friend bool operator==(const Piece&, const Piece&) = default;
+  };
+  BufferId buffer;
+  TaskId task;
+  DType dtype = DType::kInvalid;
+  std::vector<Piece> pieces;
+  friend bool operator==(const MakeBuffer&, const MakeBuffer&) = default;
+};
+
+// Announces shards whose bytes come later by MakeBuffer (or never, by PoisonBuffers).
+struct ExpectBuffer {
+  BufferId buffer;
+  std::vector<int> devices;
+  friend bool operator==(const ExpectBuffer&, const ExpectBuffer&) = default;
+};
+
+// A buffer made of shards of others: shared where the device is the same, copied otherwise.
+struct CopyBuffer {
+  struct Part {
+    BufferId source;
+    int from = 0;
+    int to = 0;
+    friend bool operator==(const Part&, const Part&) = default;
+  };
+  BufferId buffer;
+  TaskId task;
+  std::vector<Part> parts;
+  std::vector<Dims> dims;  // by part: new extents of equal bytes; empty: as in the source
+  friend bool operator==(const CopyBuffer&, const CopyBuffer&) = default;
+};
+
+// One run of a program on all its devices of this worker. Output i is buffer first_output + i.
+struct Launch {
+  TaskId task;
+  ProgramId program;
+  std::vector<BufferId> arguments;
+  BufferId first_output;
+  std::vector<int64_t> keep;  // arguments that must survive although the program donates them; ascending
+  std::vector<int64_t> drop;  // arguments that are gone after this launch: donated ones; ascending
+  bool report = false;        // tell at once when it is over
+  friend bool operator==(const Launch&, const Launch&) = default;
+};
+
+struct FetchShard {
+  RequestId request;
+  BufferId buffer;
+  int device = 0;
+  friend bool operator==(const FetchShard&, const FetchShard&) = default;
+};
+
+// Forgets buffers; launches queued before still see them. Unknown ids are ignored.
+struct FreeBuffers {
+  std::vector<BufferId> buffers;
+  friend bool operator==(const FreeBuffers&, const FreeBuffers&) = default;
+};
+
+// Every shard becomes `status`, whoever waits for one gets it.
+struct PoisonBuffers {
+  std::vector<BufferId> buffers;
+  absl::Status status;
+  friend bool operator==(const PoisonBuffers&, const PoisonBuffers&) = default;
+};
+
+// Tell at once when these are over; those over already are told now.
+struct WatchTasks {
+  std::vector<TaskId> tasks;
+  friend bool operator==(const WatchTasks&, const WatchTasks&) = default;
+};
+
+using Message =
+    std::variant<Hello, ProgramLoaded, TasksDone, Fetched, Heartbeat, Welcome, LoadProgram, UnloadProgram, MakeBuffer,
+                 ExpectBuffer, CopyBuffer, Launch, FetchShard, FreeBuffers, PoisonBuffers, WatchTasks>;
+
+// "launch", "make_buffer", ...: for traces and messages.
+const char* MessageName(const Message& message);
+
+}  // namespace gangway::net

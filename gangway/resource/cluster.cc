@@ -1,0 +1,83 @@
+#include "gangway/resource/cluster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace gangway::resource {
+
+absl::StatusOr<WorkerId> Cluster::Register(const WorkerOffer& offer) {
+  if (offer.name.empty()) return absl::InvalidArgumentError("a worker must have a name");
+  if (offer.devices.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("worker ", offer.name, " offers no devices"));
+  }
+  for (Worker& worker : workers_) {
+    if (worker.name != offer.name) continue;
+    if (worker.alive) return absl::AlreadyExistsError(absl::StrCat("a worker named ", offer.name, " is registered"));
+    if (worker.num_devices != static_cast<int>(offer.devices.size()) || worker.island != offer.island) {
+      return absl::InvalidArgumentError(absl::StrCat("worker ", offer.name, " came back with ", offer.devices.size(),
+                                                     " devices in island ", offer.island, ", it had ",
+                                                     worker.num_devices, " in island ", worker.island));
+    }
+    worker.alive = true;
+    return worker.id;
+  }
+  Worker worker;
+  worker.id = WorkerId(static_cast<int32_t>(workers_.size()));
+  worker.name = offer.name;
+  worker.island = offer.island;
+  worker.first_device = DeviceId(static_cast<int32_t>(devices_.size()));
+  worker.num_devices = static_cast<int>(offer.devices.size());
+  worker.alive = true;
+  for (int i = 0; i < worker.num_devices; ++i) {
+    devices_.push_back({DeviceId(static_cast<int32_t>(devices_.size())), worker.id, i, offer.island,
+                        offer.devices[i].kind, offer.devices[i].coords});
+  }
+  workers_.push_back(std::move(worker));
+  return workers_.back().id;
+}
+
+int Cluster::alive_devices() const {
+  int count = 0;
+  for (const Worker& worker : workers_) count += worker.alive ? worker.num_devices : 0;
+  return count;
+}
+
+absl::StatusOr<Placement> Cluster::Place(absl::Span<const DeviceId> devices) const {
+  if (devices.empty()) return absl::InvalidArgumentError("no devices named");
+  Placement placement;
+  for (size_t position = 0; position < devices.size(); ++position) {
+    if (!Has(devices[position])) {
+      return absl::InvalidArgumentError(absl::StrCat("there is no device ", devices[position].value()));
+    }
+    const Device& device = this->device(devices[position]);
+    const Worker& owner = worker(device.worker);
+    if (!owner.alive) {
+      return absl::UnavailableError(absl::StrCat("device ", device.id.value(), ": worker ", owner.name, " is lost"));
+    }
+    auto share = std::find_if(placement.begin(), placement.end(),
+                              [&](const Share& candidate) { return candidate.worker == device.worker; });
+    if (share == placement.end()) share = placement.insert(placement.end(), Share{device.worker, {}});
+    for (const Share::Member& member : share->members) {
+      if (member.local == device.local) {
+        return absl::InvalidArgumentError(absl::StrCat("device ", device.id.value(), " is named twice"));
+      }
+    }
+    share->members.push_back({static_cast<int>(position), device.local});
+  }
+  return placement;
+}
+
+absl::StatusOr<int> Cluster::IslandOf(absl::Span<const DeviceId> devices) const {
+  const int island = device(devices[0]).island;
+  for (DeviceId id : devices) {
+    if (device(id).island != island) {
+      return absl::UnimplementedError(absl::StrCat("one program on devices of islands ", island, " and ",
+                                                   device(id).island, "; a gang runs inside one island"));
+    }
+  }
+  return island;
+}
+
+}  // namespace gangway::resource

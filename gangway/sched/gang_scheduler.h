@@ -1,0 +1,89 @@
+// The gang scheduler of one island: which program goes next. Event in, decisions out; pure but for its state.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "gangway/base/strong_id.h"
+
+namespace gangway::sched {
+
+using GangId = StrongId<struct GangIdTag, uint64_t>;
+using TenantId = StrongId<struct TenantIdTag, int32_t>;
+
+struct SchedulerOptions {
+  // Launches a device may have under way or queued. Deep enough that it never idles while the report of a finished one
+  // travels, shallow enough that a late-comer of another tenant need not wait for long.
+  int lookahead = 256;
+  size_t log_capacity = 4096;
+};
+
+// One launch of a program: it takes its devices together.
+struct Gang {
+  GangId id;
+  TenantId tenant;
+  std::vector<int> devices;  // any numbering, the same for all gangs of the island
+  double cost = 1;           // expected device time, in any unit that all tenants share
+};
+
+struct LogEntry {
+  uint64_t sequence = 0;
+  GangId gang;
+  TenantId tenant;
+  absl::Time when;
+};
+
+// Admitted gangs are in one total order; whoever dispatches them in that order to every device gives all devices of a
+// gang the same order, so no two gangs can wait for each other crosswise.
+//
+// Each tenant's gangs stay in the order submitted. Among tenants the one with the least device time per weight goes
+// first (stride scheduling); a gang that must wait for one of its devices keeps all of them from gangs behind it, so
+// wide gangs are not starved by narrow ones. Gangs on other devices pass. Not thread-safe.
+class GangScheduler {
+ public:
+  explicit GangScheduler(SchedulerOptions options = {}) : options_(options) {}
+
+  TenantId AddTenant(std::string name, double weight);
+  // Its waiting gangs are forgotten.
+  void RemoveTenant(TenantId tenant);
+
+  // True: admitted now, as the last of the order. False: it waits and Finished or Cancel will return it.
+  bool Submit(Gang gang, absl::Time now);
+  // An admitted gang is over; returns those that are admitted by that, in order.
+  std::vector<GangId> Finished(GangId gang, absl::Time now);
+  // A waiting gang will not run; returns those that are admitted by that. An admitted or unknown one is left alone.
+  std::vector<GangId> Cancel(GangId gang, absl::Time now);
+
+  int64_t waiting() const { return waiting_; }
+  int64_t under_way() const { return static_cast<int64_t>(under_way_.size()); }
+  // The last admissions, oldest first: who ran before whom, for post-mortems.
+  const std::deque<LogEntry>& log() const { return log_; }
+
+ private:
+  struct Tenant {
+    std::string name;
+    double weight = 1;
+    double pass = 0;  // device time taken, divided by weight
+    std::deque<Gang> waiting;
+  };
+  bool HasRoom(const Gang& gang) const;
+  void Admit(Gang gang, Tenant& tenant, absl::Time now);
+  std::vector<GangId> AdmitWaiting(absl::Time now);
+
+  const SchedulerOptions options_;
+  std::map<TenantId, Tenant> tenants_;
+  int32_t next_tenant_ = 0;
+  double virtual_time_ = 0;  // pass of the last tenant served: where a tenant that was away starts again
+  std::vector<int> load_;    // by device
+  absl::flat_hash_map<GangId, std::vector<int>> under_way_;
+  int64_t waiting_ = 0;
+  uint64_t next_sequence_ = 0;
+  std::deque<LogEntry> log_;
+};
+
+}  // namespace gangway::sched

@@ -1,0 +1,125 @@
+#include "gangway/sched/gang_scheduler.h"
+
+#include <map>
+#include <random>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gangway::sched {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const absl::Time kNow = absl::UnixEpoch();
+
+TEST(GangSchedulerTest, FirstComeFirstServedUpToTheLookahead) {
+  GangScheduler scheduler({.lookahead = 2});
+  TenantId tenant = scheduler.AddTenant("a", 1);
+  EXPECT_TRUE(scheduler.Submit({GangId(1), tenant, {0, 1}}, kNow));
+  EXPECT_TRUE(scheduler.Submit({GangId(2), tenant, {0}}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(3), tenant, {0, 1}}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(4), tenant, {1}}, kNow)) << "a tenant's gangs stay in order";
+  EXPECT_THAT(scheduler.Finished(GangId(2), kNow), ElementsAre(GangId(3)));
+  EXPECT_THAT(scheduler.Finished(GangId(1), kNow), ElementsAre(GangId(4)));
+  EXPECT_THAT(scheduler.Finished(GangId(1), kNow), IsEmpty()) << "told twice";
+  EXPECT_EQ(scheduler.log().size(), 4);
+}
+
+TEST(GangSchedulerTest, AGangThatWaitsKeepsItsDevices) {
+  GangScheduler scheduler({.lookahead = 1});
+  TenantId a = scheduler.AddTenant("a", 1), b = scheduler.AddTenant("b", 1), c = scheduler.AddTenant("c", 1);
+  EXPECT_TRUE(scheduler.Submit({GangId(1), a, {0}}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(2), b, {0, 1}}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(3), c, {1}}, kNow)) << "would starve the wide gang";
+  EXPECT_TRUE(scheduler.Submit({GangId(4), a, {2}}, kNow)) << "other devices: passes";
+  EXPECT_THAT(scheduler.Finished(GangId(1), kNow), ElementsAre(GangId(2)));
+  EXPECT_THAT(scheduler.Finished(GangId(2), kNow), ElementsAre(GangId(3)));
+}
+
+TEST(GangSchedulerTest, SharesFollowTheWeights) {
+  GangScheduler scheduler({.lookahead = 1, .log_capacity = 100000});
+  std::map<TenantId, double> weights;
+  for (double weight : {1.0, 2.0, 4.0, 8.0}) weights[scheduler.AddTenant("t", weight)] = weight;
+  uint64_t next = 0;
+  std::map<GangId, TenantId> owner;
+  std::deque<GangId> running;
+  auto submit = [&](TenantId tenant) {
+    GangId id(++next);
+    owner[id] = tenant;
+    if (scheduler.Submit({id, tenant, {0}}, kNow)) running.push_back(id);
+  };
+  for (auto& [tenant, weight] : weights) {
+    for (int i = 0; i < 3; ++i) submit(tenant);
+  }
+  std::map<TenantId, int> served;
+  for (int i = 0; i < 15000; ++i) {
+    GangId done = running.front();
+    running.pop_front();
+    ++served[owner[done]];
+    for (GangId id : scheduler.Finished(done, kNow)) running.push_back(id);
+    submit(owner[done]);
+  }
+  for (auto& [tenant, weight] : weights) EXPECT_NEAR(served[tenant], 1000 * weight, 10 * weight);
+}
+
+TEST(GangSchedulerTest, AWaitingGangCanBeCancelledAndATenantLeave) {
+  GangScheduler scheduler({.lookahead = 1});
+  TenantId a = scheduler.AddTenant("a", 1), b = scheduler.AddTenant("b", 1), c = scheduler.AddTenant("c", 1);
+  EXPECT_TRUE(scheduler.Submit({GangId(1), a, {0}}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(2), b, {0, 1}}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(3), c, {1}}, kNow));
+  EXPECT_THAT(scheduler.Cancel(GangId(2), kNow), ElementsAre(GangId(3)));
+  EXPECT_FALSE(scheduler.Submit({GangId(4), a, {0}}, kNow));
+  scheduler.RemoveTenant(a);
+  EXPECT_EQ(scheduler.waiting(), 0);
+  EXPECT_THAT(scheduler.Finished(GangId(1), kNow), IsEmpty());
+}
+
+// Any stream of gangs over any devices: everything runs, each tenant in its order, loads within the bound.
+TEST(GangSchedulerTest, RandomStreamsEnd) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    std::mt19937_64 random(seed);
+    GangScheduler scheduler({.lookahead = static_cast<int>(1 + random() % 3)});
+    std::vector<TenantId> tenants;
+    for (int i = 0; i < 3; ++i) tenants.push_back(scheduler.AddTenant("t", 1 + random() % 4));
+    std::vector<GangId> running;
+    std::vector<uint64_t> order;
+    auto admit = [&](const std::vector<GangId>& ids) {
+      for (GangId id : ids) {
+        running.push_back(id);
+        order.push_back(id.value());
+      }
+    };
+    const int total = 60;
+    for (uint64_t id = 0; id < total; ++id) {
+      std::vector<int> devices;
+      for (int d = 0; d < 4; ++d) {
+        if (random() % 2) devices.push_back(d);
+      }
+      if (devices.empty()) devices.push_back(0);
+      if (scheduler.Submit({GangId(id), tenants[id % 3], devices}, kNow)) admit({GangId(id)});
+      while (!running.empty() && random() % 2) {
+        std::swap(running[random() % running.size()], running.back());
+        GangId done = running.back();
+        running.pop_back();
+        admit(scheduler.Finished(done, kNow));
+      }
+    }
+    while (!running.empty()) {
+      GangId done = running.back();
+      running.pop_back();
+      admit(scheduler.Finished(done, kNow));
+    }
+    EXPECT_EQ(order.size(), total) << "seed " << seed;
+    std::map<uint64_t, uint64_t> last;
+    for (uint64_t id : order) {
+      EXPECT_LE(last[id % 3], id) << "seed " << seed;
+      last[id % 3] = id;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gangway::sched

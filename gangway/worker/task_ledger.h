@@ -1,0 +1,63 @@
+// Which tasks of a worker are under way, and what the controller is still to be told about those that are over.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "gangway/base/executor.h"
+#include "gangway/net/message.h"
+
+namespace gangway::worker {
+
+using net::TaskId;
+
+// One task: a launch, copy or upload with one part per device. Parts end on any thread.
+class Task {
+ public:
+  TaskId id() const { return id_; }
+  // The first error is the task's; the last part to end closes it.
+  void PartDone(const absl::Status& status);
+
+ private:
+  friend class TaskLedger;
+  TaskId id_;
+  std::atomic<int> parts_left_ = 0;
+  std::function<void(absl::Status)> over_;
+  absl::Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Belongs to the worker's loop; parts of its tasks end anywhere and come back to the loop.
+//
+// Most tasks are over without anybody waiting for them. Their report rides with the next message or the next tick, so a
+// stream of launches costs the network, and the controller, nothing but the launches.
+class TaskLedger {
+ public:
+  // `send` gets a report; `urgent`: somebody waits for it.
+  using Send = std::function<void(net::TasksDone, bool urgent)>;
+  // `loop` must outlive the tasks, the ledger need not.
+  TaskLedger(Executor& loop, Send send) : loop_(loop), send_(std::move(send)) {}
+
+  // A task of `parts` parts (0: over at once). `report`: tell at once when it is over.
+  std::shared_ptr<Task> Begin(TaskId id, int parts, bool report);
+  void Watch(const std::vector<TaskId>& tasks);
+  // Sends what was held back, without hurry.
+  void Flush();
+  int64_t pending() const { return static_cast<int64_t>(open_.size()); }
+
+ private:
+  void Over(TaskId id, absl::Status status);
+
+  Executor& loop_;
+  const Send send_;
+  absl::flat_hash_map<TaskId, bool> open_;  // -> somebody waits
+  net::TasksDone unsaid_;
+  // Callbacks of tasks hold it weakly, so that tasks that end after the ledger find nobody.
+  std::shared_ptr<TaskLedger*> self_ = std::make_shared<TaskLedger*>(this);
+};
+
+}  // namespace gangway::worker

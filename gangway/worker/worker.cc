@@ -1,0 +1,481 @@
+#include "gangway/worker/worker.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "gangway/base/check.h"
+#include "gangway/base/status.h"
+
+namespace gangway::worker {
+namespace {
+
+// Beyond what any array has; keeps a malformed message from overflowing.
+constexpr int kMaxDims = 64;
+
+absl::Status CheckBytes(const net::MakeBuffer::Piece& piece, DType dtype) {
+  if (!IsElement(dtype)) return absl::InvalidArgumentError("no element type");
+  if (piece.dims.size() > kMaxDims) return absl::InvalidArgumentError("too many dimensions");
+  uint64_t bytes = ByteWidth(dtype);
+  for (int64_t dim : piece.dims) {
+    if (dim < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(dim), &bytes)) {
+      return absl::InvalidArgumentError("dimensions out of range");
+    }
+  }
+  if (bytes != piece.bytes.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("got ", piece.bytes.size(), " bytes for ", bytes));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Worker::Worker(WorkerOptions options, std::unique_ptr<net::Channel> channel)
+    : options_(std::move(options)),
+      num_devices_(static_cast<int>(options_.client->devices().size())),
+      channel_(std::move(channel)),
+      store_(num_devices_),
+      ledger_(*options_.loop,
+              [this](net::TasksDone report, bool urgent) {
+                (void)(urgent ? channel_->Send(std::move(report)) : channel_->SendLater(std::move(report)));
+              }),
+      self_(std::make_shared<Worker*>(this)) {
+  for (int i = 0; i < num_devices_; ++i) queues_.push_back(std::make_shared<DeviceQueue>(*options_.loop));
+}
+
+Worker::~Worker() = default;
+
+void Worker::Stop() {
+  self_.reset();
+  channel_->Close(absl::UnavailableError(absl::StrCat("worker ", options_.name, " stops")));
+  Closed(absl::CancelledError("stopped"));
+}
+
+void Worker::Start() {
+  std::weak_ptr<Worker*> weak = self_;
+  Executor& loop = *options_.loop;
+  net::ChannelHandler handler;
+  handler.on_messages = [weak, &loop](std::vector<net::Message> messages) {
+    auto box = std::make_shared<std::vector<net::Message>>(std::move(messages));
+    loop.Post([weak, box] {
+      auto self = weak.lock();
+      if (self == nullptr) return;
+      for (net::Message& message : *box) (*self)->Handle(std::move(message));
+    });
+  };
+  handler.on_close = [weak, &loop](const absl::Status& reason) {
+    loop.Post([weak, reason] {
+      if (auto self = weak.lock()) (*self)->Closed(reason);
+    });
+  };
+
+  net::Hello hello;
+  hello.worker = options_.name;
+  hello.platform = std::string(options_.client->platform());
+  hello.island = options_.island;
+  for (device::Device* device : options_.client->devices()) {
+    net::DeviceDescription description;
+    description.kind = std::string(device->kind());
+    description.coords.assign(device->coords().begin(), device->coords().end());
+    description.memory_bytes = device->memory_stats().bytes_limit;
+    hello.devices.push_back(std::move(description));
+  }
+  next_beat_ = options_.clock->Now() + options_.heartbeat;
+  channel_->Start(std::move(handler));
+  Send(std::move(hello));
+}
+
+void Worker::Tick() {
+  if (gone_) return;
+  ledger_.Flush();
+  absl::erase_if(viewed_, [](const auto& entry) { return entry.second.expired(); });
+  const net::Heartbeat beat = {store_.bytes(), store_.buffers(), ledger_.pending()};
+  const absl::Time now = options_.clock->Now();
+  if (now >= next_beat_ || !(beat == last_beat_)) {
+    (void)channel_->SendLater(beat);
+    last_beat_ = beat;
+    next_beat_ = now + options_.heartbeat;
+  }
+  channel_->Flush();
+}
+
+void Worker::Closed(const absl::Status& reason) {
+  if (gone_) return;
+  gone_ = true;
+  for (auto& queue : queues_) queue->Clear();
+  store_.Clear();
+  programs_.clear();
+  closed_.Set(Annotate(reason, absl::StrCat("worker ", options_.name, ": controller is gone")));
+}
+
+void Worker::Handle(net::Message message) {
+  if (gone_) return;
+  std::visit([this](auto&& m) { On(std::move(m)); }, std::move(message));
+}
+
+void Worker::On(net::Welcome message) {}
+
+template <typename T>
+void Worker::On(T message) {
+  channel_->Close(absl::InvalidArgumentError(
+      absl::StrCat("worker ", options_.name, " got a message for controllers: ", net::MessageName(message))));
+}
+
+void Worker::On(net::LoadProgram message) {
+  auto program = std::make_shared<Program>();
+  program->name = message.name;
+  program->num_partitions = message.num_partitions;
+  program->partitions = message.partitions;
+  program->participants = std::move(message.participants);
+  program->status = absl::UnavailableError(absl::StrCat("program ", message.name, " is still being compiled"));
+  for (const auto& part : program->partitions) {
+    if (IsDevice(part.device)) continue;
+    Send(net::ProgramLoaded{message.program, absl::InvalidArgumentError(absl::StrCat("worker ", options_.name,
+                                                                                     " has no device ", part.device))});
+    return;
+  }
+  programs_[message.program] = program;
+  auto compile = [client = options_.client, &loop = *options_.loop, weak = std::weak_ptr<Worker*>(self_), program,
+                  id = message.program, bytes = message.executable] {
+    device::CompileRequest request;
+    request.name = program->name;
+    request.hlo = bytes.view();
+    request.num_partitions = program->num_partitions;
+    auto compiled = client->Compile(request);
+    loop.Post([weak, program, id, compiled] {
+      auto self = weak.lock();
+      if (self == nullptr || (*self)->gone_) return;
+      Worker& worker = **self;
+      if (compiled.ok()) program->executable = *compiled;
+      program->status =
+          Annotate(compiled.status(), absl::StrCat("program ", program->name, " on worker ", worker.options_.name));
+      worker.Send(net::ProgramLoaded{id, program->status});
+    });
+  };
+  options_.compile->Post(std::move(compile));
+}
+
+void Worker::On(net::UnloadProgram message) { programs_.erase(message.program); }
+
+void Worker::On(net::MakeBuffer message) {
+  int parts = 0;
+  for (const auto& piece : message.pieces) parts += static_cast<int>(piece.devices.size());
+  auto task = ledger_.Begin(message.task, parts, /*report=*/false);
+  (void)store_.Create(message.buffer);  // or it was expected
+  for (const auto& piece : message.pieces) {
+    absl::Status valid = CheckBytes(piece, message.dtype);
+    device::HostArray array;
+    array.type = {message.dtype, piece.dims};
+    array.data = piece.bytes.data();
+    array.owner = piece.bytes.owner();
+    for (int device : piece.devices) {
+      if (!IsDevice(device)) {
+        task->PartDone(absl::InvalidArgumentError(absl::StrCat("worker ", options_.name, ": no device ", device)));
+      } else if (!valid.ok()) {
+        PutPart(task, {message.buffer, device}, valid);
+      } else {
+        PutPart(task, {message.buffer, device}, options_.client->FromHost(*options_.client->devices()[device], array));
+      }
+    }
+  }
+}
+
+void Worker::PutPart(const std::shared_ptr<Task>& task, Place target, absl::StatusOr<device::BufferRef> value) {
+  if (!value.ok()) {
+    (void)store_.Put(target.buffer, target.device, store::Shard(value.status()));
+    task->PartDone(value.status());
+    return;
+  }
+  absl::Status put = store_.Put(target.buffer, target.device, store::Shard(*value));
+  if (!put.ok()) {
+    // Freed meanwhile: nobody misses it.
+    task->PartDone(absl::IsNotFound(put) ? absl::OkStatus() : put);
+    return;
+  }
+  (*value)->Ready().OnReady([task](const absl::StatusOr<Unit>& ready) { task->PartDone(ready.status()); });
+}
+
+void Worker::On(net::ExpectBuffer message) {
+  (void)store_.Create(message.buffer);
+  for (int device : message.devices) {
+    if (IsDevice(device)) (void)store_.Put(message.buffer, device, store::Shard::Pending());
+  }
+}
+
+void Worker::On(net::CopyBuffer message) {
+  auto task = ledger_.Begin(message.task, static_cast<int>(message.parts.size()), /*report=*/false);
+  (void)store_.Create(message.buffer);  // or a part of it is expected from another worker
+  for (size_t i = 0; i < message.parts.size(); ++i) {
+    const auto& part = message.parts[i];
+    if (!IsDevice(part.from) || !IsDevice(part.to)) {
+      task->PartDone(
+          absl::InvalidArgumentError(absl::StrCat("worker ", options_.name, ": copy between unknown devices")));
+      continue;
+    }
+    const Place target = {message.buffer, part.to};
+    const store::LogicalBuffer* source = store_.Find(part.source);
+    if (source == nullptr || !(*source)[part.from].exists()) {
+      PutPart(task, target,
+              absl::NotFoundError(absl::StrCat("copy of buffer ", part.source.value(), ", which worker ", options_.name,
+                                               " does not have on device ", part.from)));
+      continue;
+    }
+    const net::Dims* dims = i < message.dims.size() ? &message.dims[i] : nullptr;
+    store::Shard shard = (*source)[part.from];
+    if (shard.pending()) (void)store_.Put(message.buffer, part.to, store::Shard::Pending());
+    CopyPart(task, target, std::move(shard), dims);
+  }
+}
+
+void Worker::CopyPart(const std::shared_ptr<Task>& task, Place target, store::Shard source, const net::Dims* dims) {
+  if (source.pending()) {
+    std::weak_ptr<Worker*> weak = self_;
+    std::optional<net::Dims> owned_dims;
+    if (dims != nullptr) owned_dims = *dims;
+    auto again = [weak, task, target, source, owned_dims] {
+      auto self = weak.lock();
+      if (self != nullptr) (*self)->CopyPart(task, target, source, owned_dims.has_value() ? &*owned_dims : nullptr);
+    };
+    source.OnSettled([&loop = *options_.loop, again] { loop.Post(again); });
+    return;
+  }
+  auto value = source.Value();
+  if (!value.ok()) return PutPart(task, target, value.status());
+  device::BufferRef buffer = *value;
+  device::Device& device = *options_.client->devices()[target.device];
+  if (dims != nullptr && buffer->type().dims != *dims) return Reshape(task, target, std::move(buffer), *dims);
+  if (buffer->device().id() == device.id()) return PutPart(task, target, std::move(buffer));
+  PutPart(task, target, buffer->CopyTo(device));
+}
+
+// The same bytes under other extents: in place where the device shows its memory, by the host otherwise.
+void Worker::Reshape(const std::shared_ptr<Task>& task, Place target, device::BufferRef source, net::Dims dims) {
+  (void)store_.Put(target.buffer, target.device, store::Shard::Pending());
+  std::weak_ptr<Worker*> weak = self_;
+  Executor& loop = *options_.loop;
+  auto finish = [weak, &loop, task, target, source, dims](absl::Status status, std::shared_ptr<const void> owner,
+                                                          const void* data) {
+    loop.Post([weak, task, target, source, dims, status, owner, data] {
+      auto self = weak.lock();
+      if (self == nullptr) return;
+      if (!status.ok()) return (*self)->PutPart(task, target, status);
+      device::HostArray array;
+      array.type = {source->type().dtype, dims};
+      array.data = data;
+      array.owner = owner;
+      auto& client = *(*self)->options_.client;
+      (*self)->PutPart(task, target, client.FromHost(*client.devices()[target.device], array));
+    });
+  };
+  source->View().OnReady([source, finish](const absl::StatusOr<absl::Span<const std::byte>>& view) {
+    if (view.ok()) return finish(absl::OkStatus(), source, view->data());
+    if (!absl::IsUnimplemented(view.status())) return finish(view.status(), nullptr, nullptr);
+    auto bytes = std::make_shared<std::string>(source->size_bytes(), '\0');
+    source->ToHost(bytes->data()).OnReady([bytes, finish](const absl::StatusOr<Unit>& done) {
+      finish(done.status(), bytes, bytes->data());
+    });
+  });
+}
+
+// One launch under way: everything its parts need, whatever is freed meanwhile.
+struct Worker::Run {
+  net::Launch launch;
+  std::shared_ptr<Program> program;
+  std::shared_ptr<collective::Gang> gang;
+  std::shared_ptr<Task> task;
+};
+
+void Worker::On(net::Launch message) {
+  auto run = std::make_shared<Run>();
+  run->launch = std::move(message);
+  const net::Launch& launch = run->launch;
+  auto it = programs_.find(launch.program);
+  absl::Status status;
+  if (it == programs_.end()) {
+    status = absl::NotFoundError(absl::StrCat("worker ", options_.name, " has no program ", launch.program.value()));
+  } else {
+    run->program = it->second;
+    status = run->program->status;
+  }
+  const int parts = status.ok() ? static_cast<int>(run->program->partitions.size()) : 1;
+  run->task = ledger_.Begin(launch.task, parts, launch.report);
+  if (status.ok()) {
+    status = StartRun(run);
+    if (!status.ok()) {
+      for (int i = 1; i < parts; ++i) run->task->PartDone(status);
+    }
+  }
+  if (!status.ok()) run->task->PartDone(status);
+  for (int64_t index : launch.drop) {
+    if (index >= 0 && index < static_cast<int64_t>(launch.arguments.size())) store_.Free(launch.arguments[index]);
+  }
+}
+
+absl::Status Worker::StartRun(const std::shared_ptr<Run>& run) {
+  const net::Launch& launch = run->launch;
+  Program& program = *run->program;
+  const size_t num_outputs = program.executable->outputs().size();
+  for (size_t i = 0; i < num_outputs; ++i) {
+    GW_RETURN_IF_ERROR_WITH(store_.Create(net::BufferId(launch.first_output.value() + i)).status(), program.name);
+  }
+  std::vector<const store::LogicalBuffer*> arguments;
+  arguments.reserve(launch.arguments.size());
+  absl::Status missing;
+  for (net::BufferId id : launch.arguments) {
+    arguments.push_back(store_.Find(id));
+    if (arguments.back() == nullptr) {
+      missing = absl::NotFoundError(absl::StrCat("program ", program.name, ": argument ", arguments.size() - 1,
+                                                 " (buffer ", id.value(), ") is not on worker ", options_.name));
+    }
+  }
+  if (missing.ok() && !program.participants.empty()) {
+    run->gang =
+        options_.gangs->MakeGang({static_cast<int64_t>(launch.task.value()), program.name, program.participants});
+  }
+  std::vector<store::Shard> inputs;
+  for (const auto& part : program.partitions) {
+    if (!missing.ok()) {
+      FailPart(run, part.device, missing);
+      continue;
+    }
+    inputs.clear();
+    bool wait = !queues_[part.device]->idle();
+    for (const store::LogicalBuffer* argument : arguments) {
+      inputs.push_back((*argument)[part.device]);
+      wait |= inputs.back().pending();
+    }
+    if (!wait) {
+      RunPart(run, part, inputs);
+      continue;
+    }
+    // The outputs exist from here on, so that later messages can name them.
+    for (size_t i = 0; i < num_outputs; ++i) {
+      (void)store_.Put(net::BufferId(launch.first_output.value() + i), part.device, store::Shard::Pending());
+    }
+    queues_[part.device]->Push({inputs, [this, run, part, inputs] { RunPart(run, part, inputs); }});
+  }
+  return absl::OkStatus();
+}
+
+void Worker::RunPart(const std::shared_ptr<Run>& run, const net::LoadProgram::Partition& part,
+                     const std::vector<store::Shard>& inputs) {
+  std::vector<device::BufferRef> buffers;
+  buffers.reserve(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].exists()) {
+      return FailPart(run, part.device,
+                      absl::InvalidArgumentError(absl::StrCat("program ", run->program->name, ": argument ", i,
+                                                              " has no shard on device ", part.device, " of worker ",
+                                                              options_.name)));
+    }
+    auto value = inputs[i].Value();
+    if (!value.ok()) return FailPart(run, part.device, value.status());
+    buffers.push_back(*std::move(value));
+  }
+  device::ExecuteOptions options;
+  options.launch = {static_cast<int64_t>(run->launch.task.value()), part.partition, run->program->num_partitions,
+                    run->gang};
+  options.keep_inputs = KeepOf(run->launch, buffers);
+  device::Execution execution =
+      run->program->executable->Execute(*options_.client->devices()[part.device], buffers, options);
+  for (size_t i = 0; i < execution.outputs.size(); ++i) {
+    (void)store_.Put(net::BufferId(run->launch.first_output.value() + i), part.device,
+                     store::Shard(std::move(execution.outputs[i])));
+  }
+  execution.done.OnReady([task = run->task](const absl::StatusOr<Unit>& done) { task->PartDone(done.status()); });
+}
+
+void Worker::FailPart(const std::shared_ptr<Run>& run, int device, const absl::Status& status) {
+  if (run->gang != nullptr) run->gang->Poison(status);  // the others must not wait for this one
+  for (size_t i = 0; i < run->program->executable->outputs().size(); ++i) {
+    (void)store_.Put(net::BufferId(run->launch.first_output.value() + i), device, store::Shard(status));
+  }
+  run->task->PartDone(status);
+}
+
+void Worker::On(net::FetchShard message) {
+  const store::LogicalBuffer* buffer = store_.Find(message.buffer);
+  if (buffer == nullptr || !IsDevice(message.device) || !(*buffer)[message.device].exists()) {
+    Send(net::Fetched{message.request,
+                      absl::NotFoundError(absl::StrCat("buffer ", message.buffer.value(), " has no shard on device ",
+                                                       message.device, " of worker ", options_.name)),
+                      {}});
+    return;
+  }
+  Fetch(message.request, (*buffer)[message.device]);
+}
+
+void Worker::Fetch(net::RequestId request, const store::Shard& shard) {
+  std::weak_ptr<Worker*> weak = self_;
+  Executor& loop = *options_.loop;
+  if (shard.pending()) {
+    shard.OnSettled([weak, &loop, request, shard] {
+      loop.Post([weak, request, shard] {
+        if (auto self = weak.lock()) (*self)->Fetch(request, shard);
+      });
+    });
+    return;
+  }
+  auto value = shard.Value();
+  if (!value.ok()) {
+    Send(net::Fetched{request, value.status(), {}});
+    return;
+  }
+  device::BufferRef buffer = *value;
+  using View = absl::StatusOr<absl::Span<const std::byte>>;
+  buffer->View().OnReady([weak, &loop, request, buffer](const View& view) {
+    if (view.ok()) {
+      loop.Post([weak, request, buffer, view = *view] {
+        if (auto self = weak.lock()) {
+          (*self)->Send(net::Fetched{request, absl::OkStatus(), (*self)->Lend(buffer, view)});
+        }
+      });
+      return;
+    }
+    auto bytes = std::make_shared<std::string>();
+    auto answer = [weak, &loop, request, bytes, buffer](const absl::StatusOr<Unit>& done) {
+      loop.Post([weak, request, bytes, status = done.status()] {
+        if (auto self = weak.lock()) {
+          (*self)->Send(net::Fetched{request, status, status.ok() ? net::Payload(bytes) : net::Payload()});
+        }
+      });
+    };
+    if (!absl::IsUnimplemented(view.status())) return answer(view.status());
+    bytes->resize(buffer->size_bytes());
+    buffer->ToHost(bytes->data()).OnReady(answer);
+  });
+}
+
+net::Payload Worker::Lend(device::BufferRef buffer, absl::Span<const std::byte> view) {
+  const device::Buffer* key = buffer.get();
+  // An owner of its own: it lives as long as somebody reads, not as long as somebody holds the buffer.
+  auto loan = std::make_shared<const device::BufferRef>(std::move(buffer));
+  viewed_[key] = loan;
+  return net::Payload(std::move(loan), view.data(), view.size());
+}
+
+std::vector<int64_t> Worker::KeepOf(const net::Launch& launch, const std::vector<device::BufferRef>& inputs) const {
+  std::vector<int64_t> keep = launch.keep;
+  if (viewed_.empty()) return keep;
+  for (int64_t index : launch.drop) {
+    if (index < 0 || index >= static_cast<int64_t>(inputs.size())) continue;
+    auto loan = viewed_.find(inputs[index].get());
+    if (loan != viewed_.end() && !loan->second.expired()) keep.push_back(index);
+  }
+  std::sort(keep.begin(), keep.end());
+  keep.erase(std::unique(keep.begin(), keep.end()), keep.end());
+  return keep;
+}
+
+void Worker::On(net::FreeBuffers message) {
+  for (net::BufferId id : message.buffers) store_.Free(id);
+}
+
+void Worker::On(net::PoisonBuffers message) {
+  for (net::BufferId id : message.buffers) (void)store_.Poison(id, message.status);
+}
+
+void Worker::On(net::WatchTasks message) { ledger_.Watch(message.tasks); }
+
+}  // namespace gangway::worker

@@ -1,0 +1,121 @@
+// The logic of one worker: takes the controller's messages, keeps the shards, runs launches on its devices.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "gangway/base/clock.h"
+#include "gangway/base/executor.h"
+#include "gangway/base/future.h"
+#include "gangway/collective/gang_keeper.h"
+#include "gangway/device/device.h"
+#include "gangway/net/channel.h"
+#include "gangway/store/store.h"
+#include "gangway/worker/device_queue.h"
+#include "gangway/worker/task_ledger.h"
+
+namespace gangway::worker {
+
+struct WorkerOptions {
+  std::string name;
+  int island = 0;
+  // None of these is owned; all outlive the worker.
+  device::Client* client = nullptr;
+  collective::GangKeeper* gangs = nullptr;
+  Executor* loop = nullptr;     // owns the worker
+  Executor* compile = nullptr;  // where programs are compiled, which takes long
+  const Clock* clock = nullptr;
+  absl::Duration heartbeat = absl::Seconds(1);
+};
+
+// Belongs to options.loop: Start, Tick and Stop are called there, the destructor off it and after Stop. Launches are
+// asynchronous: outputs are in the store when the message is handled, so the next launch can name them. One failed
+// device fails its gang and poisons the outputs. Nothing the controller sends aborts the worker.
+class Worker {
+ public:
+  Worker(WorkerOptions options, std::unique_ptr<net::Channel> channel);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // Says hello; the rest happens by messages.
+  void Start();
+  // Every 20 ms or so: reports that were not urgent, heartbeats when due.
+  void Tick();
+  // Nothing calls back any more. Closes the channel; idempotent.
+  void Stop();
+  // Ready (with the reason, never OK) when the controller is gone. The store is empty by then.
+  Future<Unit> closed() const { return closed_.future(); }
+
+  const store::Store& store() const { return store_; }
+  int64_t pending_tasks() const { return ledger_.pending(); }
+
+ private:
+  struct Program {
+    std::string name;
+    std::shared_ptr<device::Executable> executable;
+    absl::Status status;  // why it did not compile
+    int num_partitions = 1;
+    std::vector<net::LoadProgram::Partition> partitions;
+    std::vector<std::string> participants;
+  };
+  struct Run;  // one launch under way
+  struct Place {
+    net::BufferId buffer;
+    int device = 0;
+  };
+
+  void Handle(net::Message message);
+  void On(net::Welcome message);
+  void On(net::LoadProgram message);
+  void On(net::UnloadProgram message);
+  void On(net::MakeBuffer message);
+  void On(net::ExpectBuffer message);
+  void On(net::CopyBuffer message);
+  void On(net::Launch message);
+  void On(net::FetchShard message);
+  void On(net::FreeBuffers message);
+  void On(net::PoisonBuffers message);
+  void On(net::WatchTasks message);
+  template <typename T>
+  void On(T message);  // what a controller never sends
+
+  absl::Status StartRun(const std::shared_ptr<Run>& run);
+  void RunPart(const std::shared_ptr<Run>& run, const net::LoadProgram::Partition& part,
+               const std::vector<store::Shard>& inputs);
+  void FailPart(const std::shared_ptr<Run>& run, int device, const absl::Status& status);
+  void CopyPart(const std::shared_ptr<Task>& task, Place target, store::Shard source, const net::Dims* dims);
+  void Fetch(net::RequestId request, const store::Shard& shard);
+  void Reshape(const std::shared_ptr<Task>& task, Place target, device::BufferRef source, net::Dims dims);
+  // Puts a value for a task; an error of the value is the task's.
+  void PutPart(const std::shared_ptr<Task>& task, Place target, absl::StatusOr<device::BufferRef> value);
+  // A payload of the buffer's own memory.
+  net::Payload Lend(device::BufferRef buffer, absl::Span<const std::byte> view);
+  // The arguments of a launch that must not be donated: those it says, and those on loan.
+  std::vector<int64_t> KeepOf(const net::Launch& launch, const std::vector<device::BufferRef>& inputs) const;
+  bool IsDevice(int device) const { return device >= 0 && device < num_devices_; }
+  void Send(net::Message message) { (void)channel_->Send(std::move(message)); }
+  void Closed(const absl::Status& reason);
+
+  const WorkerOptions options_;
+  const int num_devices_;
+  std::unique_ptr<net::Channel> channel_;
+  store::Store store_;
+  TaskLedger ledger_;
+  std::vector<std::shared_ptr<DeviceQueue>> queues_;
+  // Shared with launches that wait.
+  absl::flat_hash_map<net::ProgramId, std::shared_ptr<Program>> programs_;
+  // Device memory the channel is reading for an answer: must not be donated meanwhile.
+  absl::flat_hash_map<const device::Buffer*, std::weak_ptr<const void>> viewed_;
+  net::Heartbeat last_beat_;
+  absl::Time next_beat_;
+  bool gone_ = false;
+  Promise<Unit> closed_;
+  // Callbacks from devices, channel and compiler hold it weakly, run on the loop, and find nobody after Stop.
+  std::shared_ptr<Worker*> self_;
+};
+
+}  // namespace gangway::worker

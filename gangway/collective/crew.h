@@ -1,6 +1,7 @@
 // The threads that do the work of collectives and carry on the devices that waited for them.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -26,10 +27,11 @@ class Crew {
   explicit Crew(int helpers);
   ~Crew();  // runs what is queued first
 
-  int threads() const { return helpers_ + 1; }
+  // How many serve at the same time, at most.
+  int threads() const { return std::max(helpers_, 1); }
 
-  // Queues the jobs, then serves the queue until it is empty, unless this thread already does so. `spread`: the jobs
-  // are long, wake helpers at once.
+  // Queues the jobs, then serves the queue until it is empty, unless this thread or enough others already do so.
+  // `spread`: the jobs are long, wake helpers at once.
   void Run(absl::InlinedVector<Job, 8> jobs, bool spread);
 
  private:

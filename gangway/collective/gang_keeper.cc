@@ -15,7 +15,7 @@ namespace {
 constexpr absl::Duration kSweepInterval = absl::Seconds(1);
 
 int Helpers(int wanted) {
-  return wanted >= 0 ? wanted : std::max(0, static_cast<int>(std::thread::hardware_concurrency()) - 1);
+  return wanted >= 0 ? wanted : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 const Clock& WallClock() {

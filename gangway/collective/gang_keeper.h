@@ -11,8 +11,8 @@
 namespace gangway::collective {
 
 struct KeeperOptions {
-  // Threads beside those of the devices that share the work of large collectives and resume waiting devices.
-  // Negative: one less than the cores of the machine.
+  // Threads beside those of the devices that share the work of large collectives and resume waiting devices: the
+  // devices' own threads wait inside the plugin meanwhile. Negative: as many as the machine has cores.
   int helper_threads = -1;
   // A collective that is incomplete for longer poisons its gang with DEADLINE_EXCEEDED, naming those who are missing.
   absl::Duration deadline = absl::Seconds(60);

@@ -15,7 +15,9 @@ namespace gangway::device {
 
 struct PjrtOptions {
   std::string plugin_path;
-  // Passed to the plugin as they are, e.g. {"cpu_device_count", 8}.
+  // Passed to the plugin as they are, but for {"cpu_device_count", n}: n > 1 makes n clients with one device and a
+  // share of the cores each. In one client of n devices, every operation of every device would spread over n threads
+  // and XLA's thread pool would spin and steal instead of computing (pjrt/README.md has the figures).
   std::vector<std::pair<std::string, std::variant<int64_t, bool, float, std::string>>> create_options;
 };
 

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
 #include "gangway/collective/gang.h"
-#include "gangway/device/pjrt/compile_options.h"
 #include "gangway/device/pjrt/event.h"
 #include "gangway/device/pjrt/types.h"
 
@@ -15,26 +14,6 @@ namespace {
 
 // All hosted calls have a target that begins so; programs without one need no execute context.
 constexpr absl::string_view kHostedPrefix = "gangway.";
-
-absl::StatusOr<PJRT_LoadedExecutable*> CompileHandle(const Instance& instance, const CompileRequest& request) {
-  std::vector<std::pair<absl::string_view, bool>> flags;
-  const std::string options = PortableCompileOptions(flags);
-  std::string code(request.hlo);
-  PJRT_Program program = {};
-  program.struct_size = PJRT_Program_STRUCT_SIZE;
-  program.code = code.data();
-  program.code_size = code.size();
-  program.format = "hlo";
-  program.format_size = 3;
-  GW_PJRT_ARGS(PJRT_Client_Compile_Args, args);
-  args.client = instance.client;
-  args.program = &program;
-  args.compile_options = options.data();
-  args.compile_options_size = options.size();
-  GW_RETURN_IF_ERROR_WITH(instance.Call(instance.api().PJRT_Client_Compile, args),
-                          absl::StrCat("compiling program ", request.name));
-  return args.executable;
-}
 
 }  // namespace
 
@@ -54,36 +33,32 @@ absl::StatusOr<std::shared_ptr<PjrtExecutable>> PjrtExecutable::Compile(std::sha
     return absl::UnimplementedError(absl::StrCat("program ", request.name, " has hosted collectives, which plugin ",
                                                  instance->plugin->path(), " cannot run"));
   }
-  GW_ASSIGN_OR_RETURN(PJRT_LoadedExecutable * handle, CompileHandle(*instance, request));
-  std::shared_ptr<PjrtExecutable> made(new PjrtExecutable(std::move(instance), request.name, handle));
+  const std::string context = absl::StrCat("program ", request.name);
+  GW_ASSIGN_OR_RETURN_WITH(std::unique_ptr<Program> program, Program::Compile(std::move(instance), request), context);
+  std::shared_ptr<PjrtExecutable> made(new PjrtExecutable(request.name, std::move(program)));
   made->hosted_ops_ = hosted_ops;
-  GW_RETURN_IF_ERROR_WITH(made->ReadSignature(), absl::StrCat("program ", request.name));
+  GW_RETURN_IF_ERROR_WITH(made->ReadSignature(), context);
   return made;
 }
 
-PjrtExecutable::~PjrtExecutable() {
-  GW_PJRT_ARGS(PJRT_LoadedExecutable_Destroy_Args, args);
-  args.executable = handle_;
-  instance_->Call(instance_->api().PJRT_LoadedExecutable_Destroy, args).IgnoreError();
-}
-
 absl::Status PjrtExecutable::ReadSignature() {
-  const PJRT_Api& api = instance_->api();
+  const Instance& instance = program_->instance();
+  const PJRT_Api& api = instance.api();
   GW_PJRT_ARGS(PJRT_LoadedExecutable_GetExecutable_Args, get);
-  get.loaded_executable = handle_;
-  GW_RETURN_IF_ERROR(instance_->Call(api.PJRT_LoadedExecutable_GetExecutable, get));
-  auto destroy = [this](PJRT_Executable* executable) {
+  get.loaded_executable = program_->handle();
+  GW_RETURN_IF_ERROR(instance.Call(api.PJRT_LoadedExecutable_GetExecutable, get));
+  auto destroy = [&instance](PJRT_Executable* executable) {
     GW_PJRT_ARGS(PJRT_Executable_Destroy_Args, args);
     args.executable = executable;
-    instance_->Call(instance_->api().PJRT_Executable_Destroy, args).IgnoreError();
+    instance.Call(instance.api().PJRT_Executable_Destroy, args).IgnoreError();
   };
   std::unique_ptr<PJRT_Executable, decltype(destroy)> executable(get.executable, destroy);
   GW_PJRT_ARGS(PJRT_Executable_OutputElementTypes_Args, types);
   types.executable = executable.get();
-  GW_RETURN_IF_ERROR(instance_->Call(api.PJRT_Executable_OutputElementTypes, types));
+  GW_RETURN_IF_ERROR(instance.Call(api.PJRT_Executable_OutputElementTypes, types));
   GW_PJRT_ARGS(PJRT_Executable_OutputDimensions_Args, dims);
   dims.executable = executable.get();
-  GW_RETURN_IF_ERROR(instance_->Call(api.PJRT_Executable_OutputDimensions, dims));
+  GW_RETURN_IF_ERROR(instance.Call(api.PJRT_Executable_OutputDimensions, dims));
   const int64_t* at = dims.dims;
   for (size_t i = 0; i < types.num_output_types; ++i) {
     std::optional<DType> dtype = FromPjrt(types.output_types[i]);
@@ -99,10 +74,11 @@ absl::Status PjrtExecutable::ReadSignature() {
 }
 
 void PjrtExecutable::ReadMemory(PJRT_Executable* executable) {
-  if (!GW_PJRT_HAS(instance_->api(), PJRT_Executable_GetCompiledMemoryStats)) return;
+  const Instance& instance = program_->instance();
+  if (!GW_PJRT_HAS(instance.api(), PJRT_Executable_GetCompiledMemoryStats)) return;
   GW_PJRT_ARGS(PJRT_Executable_GetCompiledMemoryStats_Args, args);
   args.executable = executable;
-  if (!instance_->Call(instance_->api().PJRT_Executable_GetCompiledMemoryStats, args).ok()) return;
+  if (!instance.Call(instance.api().PJRT_Executable_GetCompiledMemoryStats, args).ok()) return;
   memory_ = {args.generated_code_size_in_bytes, args.argument_size_in_bytes, args.output_size_in_bytes,
              args.alias_size_in_bytes, args.temp_size_in_bytes};
 }
@@ -161,19 +137,22 @@ void PjrtExecutable::RunQueued(Queued& queued) {
 
 absl::Status PjrtExecutable::Launch(Queued& queued, std::vector<PJRT_Buffer*>& results) {
   if (!hosted_ops_) return LaunchWith(queued, nullptr, results);
+  const Plugin& plugin = *program_->instance().plugin;
   HostedLaunch hosted{&queued.options.launch, &ops_};
-  GW_ASSIGN_OR_RETURN(PJRT_ExecuteContext * context, MakeExecuteContext(*instance_->plugin, &hosted));
+  GW_ASSIGN_OR_RETURN(PJRT_ExecuteContext * context, MakeExecuteContext(plugin, &hosted));
   absl::Status status = LaunchWith(queued, context, results);
-  DestroyExecuteContext(*instance_->plugin, context);
+  DestroyExecuteContext(plugin, context);
   return status;
 }
 
 absl::Status PjrtExecutable::LaunchWith(Queued& queued, PJRT_ExecuteContext* context,
                                         std::vector<PJRT_Buffer*>& results) {
+  const std::shared_ptr<const Instance>& instance = queued.device->instance();
+  GW_ASSIGN_OR_RETURN_WITH(PJRT_LoadedExecutable * handle, program_->HandleFor(instance), "loading the program");
   std::vector<PJRT_Buffer*> arguments;
   for (size_t i = 0; i < queued.inputs.size(); ++i) {
-    GW_ASSIGN_OR_RETURN_WITH(PJRT_Buffer * handle, queued.inputs[i]->WaitForHandle(), absl::StrCat("input ", i));
-    arguments.push_back(handle);
+    GW_ASSIGN_OR_RETURN_WITH(PJRT_Buffer * argument, queued.inputs[i]->WaitForHandle(), absl::StrCat("input ", i));
+    arguments.push_back(argument);
   }
   PJRT_ExecuteOptions options = {};
   options.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE;
@@ -184,7 +163,7 @@ absl::Status PjrtExecutable::LaunchWith(Queued& queued, PJRT_ExecuteContext* con
   PJRT_Buffer** result_list = results.data();
   PJRT_Event* complete = nullptr;
   GW_PJRT_ARGS(PJRT_LoadedExecutable_Execute_Args, args);
-  args.executable = handle_;
+  args.executable = handle;
   args.options = &options;
   args.argument_lists = &argument_list;
   args.num_devices = 1;
@@ -192,8 +171,8 @@ absl::Status PjrtExecutable::LaunchWith(Queued& queued, PJRT_ExecuteContext* con
   args.output_lists = &result_list;
   args.device_complete_events = &complete;
   args.execute_device = queued.device->handle();
-  GW_RETURN_IF_ERROR(instance_->Call(instance_->api().PJRT_LoadedExecutable_Execute, args));
-  return Await(*instance_->plugin, complete);
+  GW_RETURN_IF_ERROR(instance->Call(instance->api().PJRT_LoadedExecutable_Execute, args));
+  return Await(*instance->plugin, complete);
 }
 
 }  // namespace gangway::device::pjrt

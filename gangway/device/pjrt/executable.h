@@ -5,17 +5,49 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "gangway/device/pjrt/buffer.h"
 #include "gangway/device/pjrt/hosted.h"
 #include "gangway/device/pjrt/instance.h"
 
 namespace gangway::device::pjrt {
 
+// A program in the form the clients inside the plugin hold it: compiled once, loaded into each client where it first
+// runs. Thread-safe.
+class Program {
+ public:
+  // Compiles for `instance`.
+  static absl::StatusOr<std::unique_ptr<Program>> Compile(std::shared_ptr<const Instance> instance,
+                                                          const CompileRequest& request);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  const Instance& instance() const { return *first_; }
+  // As compiled, for its signature.
+  PJRT_LoadedExecutable* handle() const { return compiled_; }
+  // As loaded into `instance`.
+  absl::StatusOr<PJRT_LoadedExecutable*> HandleFor(const std::shared_ptr<const Instance>& instance);
+
+ private:
+  struct Loaded;
+
+  Program(std::shared_ptr<const Instance> first, PJRT_LoadedExecutable* compiled)
+      : first_(std::move(first)), compiled_(compiled) {}
+  absl::Status Serialize() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::shared_ptr<const Instance> first_;
+  PJRT_LoadedExecutable* const compiled_;
+  absl::Mutex mutex_;
+  std::string serialized_ ABSL_GUARDED_BY(mutex_);  // empty until a second client needs it
+  // By client; null while it is being loaded.
+  absl::flat_hash_map<const Instance*, std::shared_ptr<Loaded>> loaded_ ABSL_GUARDED_BY(mutex_);
+};
+
 class PjrtExecutable final : public Executable, public std::enable_shared_from_this<PjrtExecutable> {
  public:
   static absl::StatusOr<std::shared_ptr<PjrtExecutable>> Compile(std::shared_ptr<const Instance> instance,
                                                                  const CompileRequest& request);
-  ~PjrtExecutable() override;
 
   absl::string_view name() const override { return name_; }
   absl::Span<const ArrayType> outputs() const override { return outputs_; }
@@ -24,10 +56,9 @@ class PjrtExecutable final : public Executable, public std::enable_shared_from_t
 
  private:
   struct Queued;  // one launch, from Execute until it is over
-  struct Run;     // the plugin's arguments of a launch in progress
 
-  PjrtExecutable(std::shared_ptr<const Instance> instance, std::string name, PJRT_LoadedExecutable* handle)
-      : instance_(std::move(instance)), name_(std::move(name)), handle_(handle) {}
+  PjrtExecutable(std::string name, std::unique_ptr<Program> program)
+      : name_(std::move(name)), program_(std::move(program)) {}
   absl::Status ReadSignature();
   void ReadMemory(PJRT_Executable* executable);
 
@@ -37,9 +68,8 @@ class PjrtExecutable final : public Executable, public std::enable_shared_from_t
   absl::Status LaunchWith(Queued& queued, PJRT_ExecuteContext* context, std::vector<PJRT_Buffer*>& results);
   std::string Describe(const Queued& queued) const;
 
-  const std::shared_ptr<const Instance> instance_;
   const std::string name_;
-  PJRT_LoadedExecutable* const handle_;
+  const std::unique_ptr<Program> program_;
   std::vector<ArrayType> outputs_;
   ProgramMemory memory_;
   bool hosted_ops_ = false;

@@ -30,8 +30,8 @@ Instance::~Instance() {
 }
 
 absl::StatusOr<std::unique_ptr<PjrtDevice>> PjrtDevice::Make(std::shared_ptr<const Instance> instance,
-                                                             PJRT_Device* device) {
-  std::unique_ptr<PjrtDevice> made(new PjrtDevice(std::move(instance), device));
+                                                             PJRT_Device* device, int index) {
+  std::unique_ptr<PjrtDevice> made(new PjrtDevice(std::move(instance), device, index));
   GW_RETURN_IF_ERROR(made->ReadDescription());
   made->thread_ = MakeThreadExecutor(made->name_);
   return made;
@@ -41,15 +41,11 @@ absl::Status PjrtDevice::ReadDescription() {
   GW_PJRT_ARGS(PJRT_Device_GetDescription_Args, get);
   get.device = handle_;
   GW_RETURN_IF_ERROR(instance_->Call(instance_->api().PJRT_Device_GetDescription, get));
-  GW_PJRT_ARGS(PJRT_DeviceDescription_Id_Args, id);
-  id.device_description = get.device_description;
-  GW_RETURN_IF_ERROR(instance_->Call(instance_->api().PJRT_DeviceDescription_Id, id));
   GW_PJRT_ARGS(PJRT_DeviceDescription_Kind_Args, kind);
   kind.device_description = get.device_description;
   GW_RETURN_IF_ERROR(instance_->Call(instance_->api().PJRT_DeviceDescription_Kind, kind));
-  id_ = id.id;
   kind_ = std::string(kind.device_kind, kind.device_kind_size);
-  name_ = absl::StrCat(instance_->platform, ":", id_);
+  name_ = absl::StrCat(instance_->platform, ":", index_);
   coords_ = ReadCoords(*instance_, get.device_description);
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// One client of a plugin and its devices, shared by everything made from them.
+// Clients inside a plugin and their devices, shared by everything made from them.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,8 @@
 
 namespace gangway::device::pjrt {
 
-// The plugin's client. Shared by its devices, buffers and executables, so that it goes last.
+// A client inside the plugin; ours may consist of several. Shared by its devices, buffers and executables, so that it
+// goes last.
 struct Instance {
   Instance(std::shared_ptr<const Plugin> plugin, PJRT_Client* client) : plugin(std::move(plugin)), client(client) {}
   ~Instance();
@@ -33,11 +34,12 @@ struct Instance {
 // A device and the thread that owns it: everything that launches on the device runs there, in the order queued.
 class PjrtDevice final : public Device {
  public:
-  // Reads the description; errors when the plugin does not give one.
-  static absl::StatusOr<std::unique_ptr<PjrtDevice>> Make(std::shared_ptr<const Instance> instance,
-                                                          PJRT_Device* device);
+  // `index`: its place among the devices of our client. Reads the description; errors when the plugin does not give
+  // one.
+  static absl::StatusOr<std::unique_ptr<PjrtDevice>> Make(std::shared_ptr<const Instance> instance, PJRT_Device* device,
+                                                          int index);
 
-  int id() const override { return id_; }
+  int id() const override { return index_; }
   absl::string_view kind() const override { return kind_; }
   absl::Span<const int64_t> coords() const override { return coords_; }
   MemoryStats memory_stats() const override;
@@ -49,13 +51,13 @@ class PjrtDevice final : public Device {
   Executor& thread() { return *thread_; }
 
  private:
-  PjrtDevice(std::shared_ptr<const Instance> instance, PJRT_Device* handle)
-      : instance_(std::move(instance)), handle_(handle) {}
+  PjrtDevice(std::shared_ptr<const Instance> instance, PJRT_Device* handle, int index)
+      : instance_(std::move(instance)), handle_(handle), index_(index) {}
   absl::Status ReadDescription();
 
   const std::shared_ptr<const Instance> instance_;
   PJRT_Device* const handle_;
-  int id_ = 0;
+  const int index_;
   std::string kind_;
   std::string name_;
   std::vector<int64_t> coords_;

@@ -29,7 +29,6 @@ std::vector<std::string> MissingEntryPoints(const PJRT_Api& api) {
   GW_REQUIRE(PJRT_Client_AddressableDevices);
   GW_REQUIRE(PJRT_Client_Compile);
   GW_REQUIRE(PJRT_Client_BufferFromHostBuffer);
-  GW_REQUIRE(PJRT_DeviceDescription_Id);
   GW_REQUIRE(PJRT_DeviceDescription_Kind);
   GW_REQUIRE(PJRT_Device_GetDescription);
   GW_REQUIRE(PJRT_Executable_Destroy);

@@ -4,10 +4,12 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
 import time
+import uuid
 
 import numpy as np
 
@@ -99,3 +101,84 @@ def _outcome(folder, name):
         return Outcome(description, [])
     with np.load(folder / f"{name}.npz") as file:
         return Outcome(description, [file[f"arr_{i}"] for i in range(len(file.files))])
+
+
+class Cluster:
+    """A `gangway serve` with a status file; a context manager. Everything it starts carries a mark to be found by."""
+
+    def __init__(self, folder, *arguments, devices=8):
+        self.mark = f"GANGWAY_TEST_MARK={uuid.uuid4()}"
+        self.status_file = folder / "status.json"
+        command = [str(GANGWAY), "serve", "--devices", str(devices), "--status-file", str(self.status_file), *arguments]
+        name, value = self.mark.split("=")
+        self.log = open(folder / "serve.err", "w+")  # noqa: SIM115
+        self.process = subprocess.Popen(
+            command, env=clean_environment(**{name: value}), stdout=subprocess.PIPE, stderr=self.log, text=True
+        )
+        self.address = self._await_address()
+
+    def _await_address(self):
+        line = self.process.stdout.readline()
+        match = re.search(r"at (\S+:\d+)", line)
+        if not match:
+            raise RuntimeError(f"gangway serve did not start: {line!r} {self.errors()}")
+        return match[1]
+
+    def environment(self, **extra):
+        """For a client that runs stock JAX on this cluster."""
+        return clean_environment(
+            JAX_PLATFORMS="gangway", GANGWAY_ADDRESS=self.address, PYTHONPATH=str(ROOT / "python"), **extra
+        )
+
+    def client(self, script, timeout=120):
+        return run([sys.executable, "-c", script], timeout, env=self.environment())
+
+    def start_client(self, script):
+        return subprocess.Popen(
+            [sys.executable, "-c", script],
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def status(self):
+        return json.loads(self.status_file.read_text())
+
+    def errors(self):
+        self.log.seek(0)
+        return self.log.read()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.log.close()
+
+
+def marked_processes(mark):
+    """Ids and command lines of the living processes whose environment holds `mark`."""
+    found = {}
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+            if state != "Z" and mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+    return found
+
+
+def eventually(condition, seconds=15):
+    """Waits until condition() is true; returns its last value."""
+    end = time.monotonic() + seconds
+    while not (value := condition()) and time.monotonic() < end:
+        time.sleep(0.1)
+    return value

@@ -45,9 +45,7 @@ def read(library):
         if len(name) != match.group(1)[0] or name in found:
             continue
         try:
-            found[name] = descriptor_pb2.FileDescriptorProto.FromString(
-                data[match.start() : _end(data, match.start())]
-            )
+            found[name] = descriptor_pb2.FileDescriptorProto.FromString(data[match.start() : _end(data, match.start())])
         except message.DecodeError:
             continue  # bytes that only look like one
     return found

@@ -1,0 +1,55 @@
+"""Steps/s and peak memory of examples/train_transformer.py through Gangway, beside native JAX in the same run.
+
+The two systems take turns; a line of JSON for each run, then the medians and their ratios (gangway / native).
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import tempfile
+
+from side_by_side import ROOT, emit, measure
+
+EXAMPLE = ROOT / "examples" / "train_transformer.py"
+
+
+def train(system, args, folder):
+    figures = folder / "figures.json"
+    arguments = [EXAMPLE, "--steps", args.steps, "--out", folder, "--json", figures, *args.example_arguments]
+    _, peak = measure(system, args.devices, arguments, args.timeout)
+    found = json.loads(figures.read_text())
+    return {
+        "steps_per_s": found["steps_per_s"],
+        "first_step_s": found["first_step_s"],
+        "peak_mib": peak / 2**20,
+        "last_loss": found["losses"][-1],
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each system (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=20, help="steps a run (default: %(default)s)")
+    parser.add_argument("--devices", type=int, default=8)
+    parser.add_argument("--timeout", type=float, default=600, help="seconds a run (default: %(default)s)")
+    parser.add_argument("example_arguments", nargs="*", help="for the example, after --")
+    args = parser.parse_args()
+
+    runs = {"native": [], "gangway": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for round_number in range(args.rounds):
+            for system, found in runs.items():
+                found.append(train(system, args, pathlib.Path(folder)))
+                emit(bench="train", system=system, round=round_number, **found[-1])
+
+    def median(system, figure):
+        return statistics.median(run[figure] for run in runs[system])
+
+    for figure in "steps_per_s", "peak_mib", "first_step_s":
+        native, gangway = median("native", figure), median("gangway", figure)
+        emit(bench="train", figure=figure, native=native, gangway=gangway, ratio=gangway / native)
+
+
+if __name__ == "__main__":
+    main()

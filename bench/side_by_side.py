@@ -72,7 +72,7 @@ class MemoryWatch(threading.Thread):
 
 
 def measure(system, devices, arguments, timeout_s):
-    """Runs the script to its end. Returns (its standard output, peak bytes); raises RuntimeError with its last lines."""
+    """Runs the script to its end. Returns (standard output, peak bytes); raises RuntimeError with its last lines."""
     command, env = command_and_environment(system, devices, arguments)
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     watch = MemoryWatch(process.pid)

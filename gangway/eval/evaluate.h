@@ -48,6 +48,10 @@ absl::StatusOr<std::vector<Value>> EvaluateValues(const hlo::Module& module,
                                                   const std::vector<std::vector<Value>>& arguments, int64_t num_devices,
                                                   const EvaluateOptions& options = {});
 
+// One operation that depends on its operands and attributes only; Unimplemented for those that know a device or run
+// computations with control flow of their own.
+absl::StatusOr<Value> EvaluateInstruction(const hlo::Instruction& instruction, absl::Span<const Value> operands);
+
 // Why an opcode cannot be evaluated; empty when it can.
 absl::string_view UnsupportedReason(hlo::Opcode opcode);
 

@@ -166,6 +166,17 @@ absl::StatusOr<std::vector<Literal>> EvaluateSpmd(const hlo::Module& module,
   return literals;
 }
 
+absl::StatusOr<Value> EvaluateInstruction(const hlo::Instruction& instruction, absl::Span<const Value> operands) {
+  const auto* function = std::get_if<OpFunction>(&OpTable::Get()[instruction.opcode()]);
+  if (function == nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat(hlo::OpcodeName(instruction.opcode()), " is no function of its operands"));
+  }
+  EvaluateOptions options;
+  Interpreter interpreter(1, 1, options);
+  return (*function)(Call{instruction, operands, interpreter});
+}
+
 absl::StatusOr<Literal> Evaluate(const hlo::Module& module, absl::Span<const Literal> arguments,
                                  const EvaluateOptions& options) {
   GW_ASSIGN_OR_RETURN(std::vector<Literal> results,

@@ -1,0 +1,45 @@
+#include "gangway/cost/machine.h"
+
+#include <algorithm>
+
+namespace gangway::cost {
+namespace {
+
+// One core of a server and shared memory; the accelerators' data sheets.
+const Machine& Cpu() {
+  static const Machine& machine = *new Machine{"cpu", {5e10, 5e9, 1e10}, {3e-5, 2e9}};
+  return machine;
+}
+const Machine& H100() {
+  static const Machine& machine = *new Machine{"h100", {4.9e14, 3.3e13, 1.7e12}, {1e-5, 2.2e11}};
+  return machine;
+}
+const Machine& TpuV5p() {
+  static const Machine& machine = *new Machine{"tpu-v5p", {2.3e14, 4e12, 1.4e12}, {2e-6, 1.5e11}};
+  return machine;
+}
+
+}  // namespace
+
+std::optional<Machine> MachineByName(absl::string_view name) {
+  for (const Machine* machine : {&Cpu(), &H100(), &TpuV5p()}) {
+    if (machine->name == name) return *machine;
+  }
+  return std::nullopt;
+}
+
+double TimeEstimate::total() const { return std::max(compute_seconds, memory_seconds) + collective_seconds; }
+
+TimeEstimate EstimateTime(const ModuleCost& cost, const Machine& machine) {
+  TimeEstimate time;
+  time.compute_seconds = cost.matmul_flops / machine.device.matmul_flops_per_second +
+                         (cost.flops - cost.matmul_flops) / machine.device.flops_per_second;
+  time.memory_seconds = cost.bytes_accessed / machine.device.bytes_per_second;
+  for (const auto& [name, collective] : cost.collectives) {
+    time.collective_seconds +=
+        collective.executed * machine.link.latency_seconds + collective.bytes_received / machine.link.bytes_per_second;
+  }
+  return time;
+}
+
+}  // namespace gangway::cost

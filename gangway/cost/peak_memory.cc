@@ -1,0 +1,154 @@
+#include "gangway/cost/peak_memory.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "gangway/cost/operation_cost.h"
+
+namespace gangway::cost {
+namespace {
+
+using hlo::Computation;
+using hlo::Instruction;
+using hlo::Opcode;
+
+bool IsCheap(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::kBroadcast:
+    case Opcode::kIota:
+    case Opcode::kConstant:
+    case Opcode::kSlice:
+    case Opcode::kPad:
+    case Opcode::kReverse:
+    case Opcode::kDynamicSlice:
+      return true;
+    default:
+      return hlo::IsElementwise(i.opcode()) || i.opcode() == Opcode::kClamp;
+  }
+}
+
+bool Fuses(const Instruction& i) {
+  return IsCheap(i) || i.opcode() == Opcode::kReduce || i.opcode() == Opcode::kDynamicUpdateSlice;
+}
+
+// Takes memory of its own.
+bool IsMaterialized(const Instruction& i) {
+  if (IsAlias(i.opcode()) || i.opcode() == Opcode::kParameter) return false;
+  if (i.opcode() == Opcode::kConstant) return i.shape().ByteSize() > 1024;
+  if (i.IsRoot() || !IsCheap(i)) return true;
+  if (i.opcode() == Opcode::kBroadcast || i.opcode() == Opcode::kIota) {  // made again wherever it is read
+    return !std::all_of(i.users().begin(), i.users().end(), [](const Instruction* user) { return Fuses(*user); });
+  }
+  return i.users().size() != 1 || !Fuses(*i.users().front());
+}
+
+// Writes into its first operand's memory.
+bool UpdatesInPlace(const Instruction& i) {
+  return i.opcode() == Opcode::kDynamicUpdateSlice || i.opcode() == Opcode::kScatter || i.opcode() == Opcode::kWhile;
+}
+
+class Lives {
+ public:
+  // Bytes at the fullest moment of what the computation allocates, its result included.
+  int64_t PeakOf(const Computation& computation) {
+    if (auto it = done_.find(&computation); it != done_.end()) return it->second;
+    int64_t peak = Walk(computation);
+    done_[&computation] = peak;
+    return peak;
+  }
+
+ private:
+  int64_t Walk(const Computation& computation) {
+    absl::flat_hash_map<const Instruction*, int64_t> place, last_use;
+    int64_t size = computation.size();
+    for (int64_t p = 0; p < size; ++p) place[computation.instructions()[p].get()] = p;
+    // Values that live in views or fused readers end with them.
+    for (int64_t p = size - 1; p >= 0; --p) {
+      const Instruction* i = computation.instructions()[p].get();
+      int64_t last = i->IsRoot() ? size : p;
+      for (const Instruction* user : i->users()) {
+        last = std::max(last, IsMaterialized(*user) ? place.at(user) : last_use.at(user));
+      }
+      last_use[i] = last;
+    }
+    std::vector<std::vector<const Instruction*>> ends(size + 1);
+    int64_t live = 0, peak = 0;
+    for (int64_t p = 0; p < size; ++p) {
+      const Instruction* i = computation.instructions()[p].get();
+      int64_t inner = 0;
+      for (const Computation* called : CalledInPlace(*i)) inner = std::max(inner, PeakOf(*called));
+      if (IsMaterialized(*i)) {
+        int64_t bytes = i->shape().ByteSize();
+        // Overwrites an operand that is not needed any more.
+        int64_t reused = 0;
+        for (const Instruction* operand : i->operands()) {
+          bool may = UpdatesInPlace(*i) || hlo::IsElementwise(i->opcode());
+          if (may && IsMaterialized(*operand) && last_use.at(operand) == p && operand->shape().ByteSize() == bytes) {
+            reused = bytes;
+            break;
+          }
+        }
+        if (i->opcode() == Opcode::kWhile) bytes = 0;  // the state it starts from is the memory it works in
+        if (reused == 0) live += bytes;
+        sizes_[i] = reused == 0 ? bytes : 0;
+        if (reused != 0) {  // the memory changes hands
+          for (const Instruction* operand : i->operands()) {
+            if (IsMaterialized(*operand) && last_use.at(operand) == p && operand->shape().ByteSize() == reused) {
+              sizes_[i] = sizes_[operand];
+              sizes_[operand] = 0;
+              break;
+            }
+          }
+        }
+        ends[last_use.at(i)].push_back(i);
+      }
+      peak = std::max(peak, live + inner);
+      for (const Instruction* ended : ends[p]) live -= sizes_[ended];
+    }
+    return peak;
+  }
+
+  static std::vector<Computation*> CalledInPlace(const Instruction& i) {
+    switch (i.opcode()) {
+      case Opcode::kWhile:
+      case Opcode::kConditional:
+      case Opcode::kCall:
+      case Opcode::kAsyncStart:
+        return i.called();
+      default:
+        return {};
+    }
+  }
+
+  absl::flat_hash_map<const Computation*, int64_t> done_;
+  absl::flat_hash_map<const Instruction*, int64_t> sizes_;
+};
+
+const Shape* LeafAt(const Shape& shape, const DimVector& index) {
+  const Shape* leaf = &shape;
+  for (int64_t i : index) {
+    if (!leaf->IsTuple() || i < 0 || i >= static_cast<int64_t>(leaf->tuple().size())) return nullptr;
+    leaf = &leaf->tuple()[i];
+  }
+  return leaf;
+}
+
+}  // namespace
+
+PeakMemory PeakMemoryOf(const hlo::Module& module) {
+  PeakMemory memory;
+  const Computation* entry = module.entry();
+  if (entry == nullptr) return memory;
+  for (const Instruction* parameter : entry->parameters()) memory.argument_bytes += parameter->shape().ByteSize();
+  int64_t results = entry->root()->shape().ByteSize(), donated = 0;
+  for (const hlo::InputOutputAlias& alias : module.config().aliases) {
+    const Shape* leaf = LeafAt(entry->root()->shape(), alias.output_index);
+    if (leaf != nullptr) donated += leaf->ByteSize();
+  }
+  memory.output_bytes = std::max<int64_t>(0, results - donated);
+  // The walk ends with the results live; they are counted above.
+  memory.temporary_bytes = std::max<int64_t>(0, Lives().PeakOf(*entry) - results);
+  return memory;
+}
+
+}  // namespace gangway::cost

@@ -1,0 +1,20 @@
+#include "gangway/passes/passes.h"
+
+namespace gangway::passes {
+namespace {
+
+constexpr Pass kPasses[] = {
+    {"dce", "remove instructions and computations without effect", RunDce},
+    {"cse", "compute equal instructions once", RunCse},
+    {"simplify", "local rewrites of views, slices, neutral elements and constant choices", RunSimplify},
+    {"constant-fold", "evaluate small instructions of constants", RunConstantFold},
+    {"inline-calls", "replace calls by their bodies", RunInlineCalls},
+    {"simplify-while", "drop unused loop state and read invariants from outside the loop", RunSimplifyWhile},
+    {"combine-collectives", "join independent all-reduces and all-gathers of the same groups", RunCombineCollectives},
+};
+
+}  // namespace
+
+absl::Span<const Pass> AllPasses() { return kPasses; }
+
+}  // namespace gangway::passes

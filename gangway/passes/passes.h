@@ -1,0 +1,42 @@
+// Clean-up passes over a module: what a program needs after import and after partitioning. One file per pass.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "gangway/hlo/module.h"
+
+namespace gangway::passes {
+
+// Each takes a module that passes hlo::Verify, leaves one that does and computes the same, and says whether it changed
+// anything. Instructions stay in topological order.
+
+// Instructions nobody uses and computations nobody calls.
+absl::StatusOr<bool> RunDce(hlo::Module& module);
+// Of equal instructions with equal operands one is kept; collectives of the same groups are equal whatever their
+// channel. Values behind different opt-barriers stay apart, so recomputation that the program asks for survives.
+absl::StatusOr<bool> RunCse(hlo::Module& module);
+// Local rewrites: views of views, slices of what was just joined or padded, neutral elements, constant choices,
+// collectives of one device.
+absl::StatusOr<bool> RunSimplify(hlo::Module& module);
+// Evaluates small instructions whose operands are constants.
+absl::StatusOr<bool> RunConstantFold(hlo::Module& module);
+// Replaces every call by the callee's instructions.
+absl::StatusOr<bool> RunInlineCalls(hlo::Module& module);
+// Loop state: elements the body passes through are read from outside or, when constant, inside; unused ones are
+// dropped.
+absl::StatusOr<bool> RunSimplifyWhile(hlo::Module& module);
+// Independent all-reduces (and all-gathers) of the same kind and groups become one with several operands.
+absl::StatusOr<bool> RunCombineCollectives(hlo::Module& module);
+
+using PassFunction = absl::StatusOr<bool> (*)(hlo::Module&);
+struct Pass {
+  absl::string_view name;     // as in --pass=name
+  absl::string_view summary;  // one line of help
+  PassFunction run;
+};
+
+// Every pass above, once.
+absl::Span<const Pass> AllPasses();
+
+}  // namespace gangway::passes

@@ -1,0 +1,128 @@
+#include "gangway/passes/simplify_rules.h"
+
+namespace gangway::passes {
+namespace {
+
+using hlo::Builder;
+using hlo::Instruction;
+using hlo::Opcode;
+using Simpler = std::optional<Instruction*>;
+
+// The literal whose one element fills a constant, or a broadcast of a scalar constant.
+const Literal* SplatOf(const Instruction* i) {
+  if (i->opcode() == Opcode::kBroadcast && i->operand(0)->shape().ElementCount() == 1) i = i->operand(0);
+  const auto* constant = i->attr_if<hlo::ConstantAttr>();
+  return constant != nullptr && constant->literal->IsSplat() ? constant->literal.get() : nullptr;
+}
+
+bool IsSplat(const Instruction* i, double value) {
+  const Literal* literal = SplatOf(i);
+  if (literal == nullptr) return false;
+  DType dtype = literal->shape().dtype();
+  return ElementAsDouble(dtype, literal->data()) == value && ImaginaryAsDouble(dtype, literal->data()) == 0;
+}
+
+// All bits set: true, -1 or the largest unsigned number.
+bool IsAllOnes(const Instruction* i) {
+  const Literal* literal = SplatOf(i);
+  if (literal == nullptr) return false;
+  DType dtype = literal->shape().dtype();
+  if (dtype == DType::kPred) return literal->data()[0] != 0;
+  if (!IsInteger(dtype)) return false;
+  char ones[8];
+  StoreInt64(dtype, -1, ones);
+  return std::memcmp(ones, literal->data(), ByteWidth(dtype)) == 0;
+}
+
+Simpler OtherThan(Instruction* i, bool (*is_neutral)(const Instruction*)) {
+  if (is_neutral(i->operand(1))) return i->operand(0);
+  if (is_neutral(i->operand(0))) return i->operand(1);
+  return std::nullopt;
+}
+
+bool IsZero(const Instruction* i) { return IsSplat(i, 0); }
+bool IsOne(const Instruction* i) { return IsSplat(i, 1); }
+
+// x + 0 is x, up to the sign of a zero.
+Simpler AddZero(Builder&, Instruction* i) { return OtherThan(i, IsZero); }
+Simpler MultiplyOne(Builder&, Instruction* i) { return OtherThan(i, IsOne); }
+Simpler OrZero(Builder&, Instruction* i) { return OtherThan(i, IsZero); }
+Simpler AndOnes(Builder&, Instruction* i) { return OtherThan(i, IsAllOnes); }
+
+Simpler SubtractZero(Builder&, Instruction* i) {
+  if (!IsZero(i->operand(1))) return std::nullopt;
+  return i->operand(0);
+}
+Simpler DivideByOne(Builder&, Instruction* i) {
+  if (!IsOne(i->operand(1))) return std::nullopt;
+  return i->operand(0);
+}
+
+// Integers only: 0 * inf is no zero.
+Simpler MultiplyZero(Builder&, Instruction* i) {
+  if (!IsInteger(i->shape().dtype())) return std::nullopt;
+  if (IsZero(i->operand(0))) return i->operand(0);
+  if (IsZero(i->operand(1))) return i->operand(1);
+  return std::nullopt;
+}
+Simpler AndZero(Builder&, Instruction* i) {
+  if (IsZero(i->operand(0))) return i->operand(0);
+  if (IsZero(i->operand(1))) return i->operand(1);
+  return std::nullopt;
+}
+Simpler OrOnes(Builder&, Instruction* i) {
+  if (IsAllOnes(i->operand(0))) return i->operand(0);
+  if (IsAllOnes(i->operand(1))) return i->operand(1);
+  return std::nullopt;
+}
+
+Simpler SelectConstant(Builder&, Instruction* i) {
+  const Literal* predicate = SplatOf(i->operand(0));
+  if (predicate == nullptr) return std::nullopt;
+  return predicate->data()[0] != 0 ? i->operand(1) : i->operand(2);
+}
+
+Simpler SelectSame(Builder&, Instruction* i) {
+  if (i->operand(1) != i->operand(2)) return std::nullopt;
+  return i->operand(1);
+}
+
+Simpler NotNot(Builder&, Instruction* i) {
+  if (i->operand(0)->opcode() != i->opcode()) return std::nullopt;
+  return i->operand(0)->operand(0);
+}
+
+// The branch that a constant selects becomes a call, which inlining removes.
+Simpler ConditionalConstant(Builder& b, Instruction* i) {
+  const Literal* selector = SplatOf(i->operand(0));
+  if (selector == nullptr) return std::nullopt;
+  int64_t value = ElementAsInt64(selector->shape().dtype(), selector->data());
+  int64_t count = static_cast<int64_t>(i->called().size());
+  int64_t branch = selector->shape().dtype() == DType::kPred ? (value != 0 ? 0 : 1)
+                                                             : (value < 0 || value >= count ? count - 1 : value);
+  return b.Add(Opcode::kCall, {i->operand(branch + 1)}, {}, {i->called()[branch]}, i->shape());
+}
+
+constexpr OpRule kRules[] = {
+    {Opcode::kAdd, AddZero},
+    {Opcode::kSubtract, SubtractZero},
+    {Opcode::kMultiply, MultiplyOne},
+    {Opcode::kMultiply, MultiplyZero},
+    {Opcode::kDivide, DivideByOne},
+    {Opcode::kAnd, AndOnes},
+    {Opcode::kAnd, AndZero},
+    {Opcode::kOr, OrZero},
+    {Opcode::kOr, OrOnes},
+    {Opcode::kXor, OrZero},
+    {Opcode::kNot, NotNot},
+    {Opcode::kNegate, NotNot},
+    {Opcode::kSelect, SelectConstant},
+    {Opcode::kSelect, SelectSame},
+    {Opcode::kConditional, ConditionalConstant},
+};
+
+}  // namespace
+
+absl::Span<const OpRule> ArithmeticRules() { return kRules; }
+
+}  // namespace gangway::passes

@@ -15,6 +15,8 @@ STAMPS := .stamps
 PYTHON = $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+# For the newest JAX: any Python 3.12 or later, if the machine has one.
+NEWEST_PYTHON = $(firstword $(wildcard $(foreach v,13 12,$(HOME)/.pyenv/versions/3.$(v)*/bin/python /usr/bin/python3.$(v))))
 # ccache keeps object files valid when the checkout moves, as it does in CI.
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= 1
@@ -59,6 +61,15 @@ $(STAMPS)/venv: requirements.lock $(STAMPS)/packages
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
 	@touch $@
 
+# Also stamped where there is no such Python: the tests that need it then skip.
+$(STAMPS)/venv-newest: requirements-newest.lock $(STAMPS)/packages
+	@rm -rf $(VENV)-newest
+	@if [ -n "$(NEWEST_PYTHON)" ]; then echo "$(VENV)-newest with $(NEWEST_PYTHON)"; \
+	  $(NEWEST_PYTHON) -m venv $(VENV)-newest && $(VENV)-newest/bin/pip install --quiet --disable-pip-version-check \
+	    --no-deps -r requirements-newest.lock; \
+	else echo "no Python 3.12 or later: the newest JAX is not tested"; fi
+	@touch $@
+
 build/build.ninja: CMakeLists.txt $(wildcard cmake/*.cmake) $(STAMPS)/venv
 	cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=g++ \
 	  -DPython3_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python \
@@ -73,7 +84,7 @@ demo: build
 	build/gangway run --devices $(DEVICES) -- python examples/train_transformer.py --steps $(STEPS) --out $(OUT)
 
 # Cheap checks first; each kind runs even when an earlier one failed, and any failure fails the target.
-test: build
+test: build $(STAMPS)/venv-newest
 	@$(MAKE) --no-print-directory -k check-lint check-text check-cc check-py
 
 check-lint: lint
@@ -108,4 +119,4 @@ lock: $(STAMPS)/packages
 	@rm -rf $(STAMPS)/resolve
 
 clean:
-	rm -rf build out $(VENV) $(STAMPS)
+	rm -rf build out $(VENV) $(VENV)-newest $(STAMPS)

@@ -17,7 +17,7 @@ namespace {
 constexpr char kHeader[] =
     "HloModule m, allow_spmd_sharding_propagation_to_parameters={true}, "
     "allow_spmd_sharding_propagation_to_output={true}, num_partitions=$N\n\n"
-    "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n";
+    "add { p0 = f32[] parameter(0) p1 = f32[] parameter(1) ROOT p2 = f32[] add(p0, p1) }\n";
 
 // Shardings by instruction name, axes only: "{x}{y,z}"; tuples leaf by leaf.
 struct Completed {

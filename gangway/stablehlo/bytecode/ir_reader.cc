@@ -92,7 +92,10 @@ class IrReader {
         type >>= 1;
       }
       GW_RETURN_IF_ERROR(Define(cursor, type, scope.back()));
-      if (has_location) GW_RETURN_IF_ERROR(ReadAttribute(cursor).status());
+      std::optional<AttributeId>& location = block.argument_locations.emplace_back();
+      if (has_location) {
+        GW_ASSIGN_OR_RETURN(location, ReadAttribute(cursor));
+      }
     }
     if (container_.version < 3) return absl::OkStatus();
     GW_ASSIGN_OR_RETURN(bool has_orders, cursor.Bool());
@@ -164,6 +167,7 @@ class IrReader {
   absl::Status ReadRegions(Cursor& cursor, Scope& scope, int depth, Operation& op) {
     GW_ASSIGN_OR_RETURN(FlaggedVarint header, cursor.Flagged());
     if (header.value > cursor.remaining()) return cursor.Error(absl::StrCat(header.value, " regions do not fit"));
+    op.first_inner_value = static_cast<uint32_t>(tree_.value_types.size());
     if (depth >= kMaxRegionDepth) return cursor.Error(absl::StrCat("regions nested deeper than ", kMaxRegionDepth));
     if (!header.flag || container_.version < 2) {
       // Before version 2 isolated regions were inline, but numbered from zero all the same.

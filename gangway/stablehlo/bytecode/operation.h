@@ -38,10 +38,13 @@ struct Operation {
   ValueRange results;
   uint32_t successor_count = 0;
   std::vector<Region> regions;
+  // Values defined inside the regions have ids from here on; smaller ones used in there come from outside.
+  uint32_t first_inner_value = 0;
 };
 
 struct Block {
   ValueRange arguments;
+  std::vector<std::optional<AttributeId>> argument_locations;
   std::vector<Operation> operations;
 };
 

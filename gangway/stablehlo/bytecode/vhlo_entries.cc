@@ -238,6 +238,8 @@ absl::StatusOr<Type> DecodeVhloType(uint64_t code, FieldReader& reader) {
     case 24:
     case 30:
       return Type(OtherType{"quantized"});
+    case 25:
+      return Type(OtherType{"unranked tensor"});
     case 33:
       return Type(NoneType{});
     case 41: {

@@ -105,7 +105,8 @@ absl::StatusOr<std::string> PrintArray(const Entries& entries, const bytecode::A
 
 absl::StatusOr<std::string> PrintOne(const Entries& entries, const bytecode::Attribute& attribute, int depth,
                                      size_t& budget) {
-  if (const auto* value = std::get_if<bytecode::BoolAttr>(&attribute)) return std::string(value->value ? "true" : "false");
+  if (const auto* value = std::get_if<bytecode::BoolAttr>(&attribute))
+    return std::string(value->value ? "true" : "false");
   if (const auto* value = std::get_if<bytecode::StringAttr>(&attribute)) return Quote(value->value);
   if (std::holds_alternative<bytecode::UnitAttr>(attribute)) return std::string("unit");
   if (const auto* value = std::get_if<bytecode::IntegerAttr>(&attribute)) {

@@ -1,5 +1,5 @@
-// PrintAttribute: an attribute as MLIR assembly, e.g. {lower = true, n = 3 : i32}: the form in which typed FFI calls take
-// their attributes.
+// PrintAttribute: an attribute as MLIR assembly, e.g. {lower = true, n = 3 : i32}: the form in which typed FFI calls
+// take their attributes.
 #pragma once
 
 #include <string>

@@ -31,8 +31,7 @@ class TupleRegion {
 
   // Converts the body. Its results come back; further instructions go into scope().computation.
   absl::StatusOr<std::vector<Instruction*>> Convert(const Shape& tuple) {
-    GW_ASSIGN_OR_RETURN(const bytecode::Block* block,
-                        Translation::SingleBlock(context_.op().op().regions[region_]));
+    GW_ASSIGN_OR_RETURN(const bytecode::Block* block, Translation::SingleBlock(context_.op().op().regions[region_]));
     const Captures& captures = context_.program().CapturesOf(context_.op().op());
     if (block->arguments.count + captures.values.size() != tuple.tuple().size()) {
       return OpContext::Error(absl::StrCat("region ", region_, " has ", block->arguments.count, " arguments"));
@@ -49,8 +48,8 @@ class TupleRegion {
       }
     }
     for (ValueId value : captures.constants) {
-      GW_ASSIGN_OR_RETURN(Instruction * constant, context_.program().EmitConstant(
-                                                      *context_.program().ConstantDefining(value), scope_));
+      GW_ASSIGN_OR_RETURN(Instruction * constant,
+                          context_.program().EmitConstant(*context_.program().ConstantDefining(value), scope_));
       overlay_.Set(value, constant);
     }
     return context_.program().ConvertBlock(*block, scope_);

@@ -21,8 +21,8 @@ absl::StatusOr<std::vector<Shape>> WithLayouts(const OpView& op, absl::string_vi
                                                std::vector<Shape> shapes) {
   GW_ASSIGN_OR_RETURN(std::vector<AttributeId> layouts, op.Array(attribute));
   if (layouts.size() != shapes.size()) {
-    return OpContext::Error(absl::StrCat("attribute ", attribute, ": ", layouts.size(), " layouts for ", shapes.size(),
-                                         " values"));
+    return OpContext::Error(
+        absl::StrCat("attribute ", attribute, ": ", layouts.size(), " layouts for ", shapes.size(), " values"));
   }
   const bytecode::Entries& entries = op.artifact().entries();
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -147,7 +147,8 @@ absl::Status BoundaryCall(OpContext& context, absl::string_view target) {
   if (!own.has_value()) return OpContext::Error("attribute mhlo.sharding is missing");
   CustomCallAttr call;
   call.target = std::string(target);
-  Instruction* result = context.Emit(Opcode::kCustomCall, context.result_shape(), {context.operand(0)}, std::move(call));
+  Instruction* result =
+      context.Emit(Opcode::kCustomCall, context.result_shape(), {context.operand(0)}, std::move(call));
   result->set_shardings(std::move(own));
   return context.FinishEach({result});
 }

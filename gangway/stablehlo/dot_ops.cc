@@ -63,7 +63,8 @@ absl::StatusOr<Einsum> ParseEinsum(const OpContext& context) {
     const Shape& shape = i < einsum.operands.size() ? context.operand(i)->shape() : context.result_shape();
     if (static_cast<int64_t>(letters.size()) != shape.rank()) return unsupported();
     for (size_t j = 0; j < letters.size(); ++j) {
-      if (!absl::ascii_isalpha(letters[j]) || letters.find(letters[j], j + 1) != std::string::npos) return unsupported();
+      if (!absl::ascii_isalpha(letters[j]) || letters.find(letters[j], j + 1) != std::string::npos)
+        return unsupported();
     }
   }
   return einsum;
@@ -144,8 +145,8 @@ absl::Status BinaryEinsum(OpContext& context) {
   for (int64_t i : attr.lhs_batch) dims.push_back(x->shape().dim(i));
   for (char c : lhs_free) dims.push_back(x->shape().dim(static_cast<int64_t>(lhs.find(c))));
   for (char c : rhs_free) dims.push_back(y->shape().dim(static_cast<int64_t>(rhs.find(c))));
-  hlo::Instruction* product = context.Emit(Opcode::kDot, Shape(context.result_shape().dtype(), std::move(dims)), {x, y},
-                                           std::move(attr));
+  hlo::Instruction* product =
+      context.Emit(Opcode::kDot, Shape(context.result_shape().dtype(), std::move(dims)), {x, y}, std::move(attr));
   GW_ASSIGN_OR_RETURN(product, TransposeTo(context, product, batch + lhs_free + rhs_free, einsum.result));
   return context.FinishEach({product});
 }

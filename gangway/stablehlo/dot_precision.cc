@@ -42,15 +42,16 @@ absl::StatusOr<std::vector<hlo::Precision>> ReadPrecisions(const OpView& op) {
   GW_ASSIGN_OR_RETURN(std::vector<bytecode::AttributeId> ids, op.Array("precision_config"));
   std::vector<hlo::Precision> precisions;
   for (bytecode::AttributeId id : ids) {
-    GW_ASSIGN_OR_RETURN_WITH(const bytecode::EnumAttr* value, op.artifact().entries().attribute_as<bytecode::EnumAttr>(id),
+    GW_ASSIGN_OR_RETURN_WITH(const bytecode::EnumAttr* value,
+                             op.artifact().entries().attribute_as<bytecode::EnumAttr>(id),
                              OpView::Context("precision_config"));
     if (value->kind != bytecode::EnumKind::kPrecision || value->value > 2) {
       return absl::InvalidArgumentError("attribute precision_config: not a precision");
     }
     precisions.push_back(static_cast<hlo::Precision>(value->value));
   }
-  const bool all_default = std::all_of(precisions.begin(), precisions.end(),
-                                       [](hlo::Precision p) { return p == hlo::Precision::kDefault; });
+  const bool all_default =
+      std::all_of(precisions.begin(), precisions.end(), [](hlo::Precision p) { return p == hlo::Precision::kDefault; });
   if (all_default) precisions.clear();
   return precisions;
 }

@@ -38,8 +38,7 @@ absl::StatusOr<Shape> ReceivedShape(const OpContext& context) {
 absl::Status FinishReceived(OpContext& context, Instruction* received) {
   const Shape& payload_shape = received->shape().tuple()[0];
   const size_t count = context.result_shapes().size() - 1;
-  Instruction* payload =
-      context.Emit(Opcode::kGetTupleElement, payload_shape, {received}, hlo::TupleIndexAttr{0});
+  Instruction* payload = context.Emit(Opcode::kGetTupleElement, payload_shape, {received}, hlo::TupleIndexAttr{0});
   std::vector<Instruction*> results;
   if (count == 1) {
     results.push_back(payload);

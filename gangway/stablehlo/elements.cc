@@ -118,7 +118,8 @@ absl::StatusOr<Shape> ReadShape(const Entries& entries, TypeId id, int depth, in
     return TupleShape(entries, tuple->elements, depth, leaves);
   }
   if (const auto* future = std::get_if<bytecode::FutureType>(type)) {
-    if (future->types.size() == 1 && depth < kMaxTypeDepth) return ReadShape(entries, future->types[0], depth + 1, leaves);
+    if (future->types.size() == 1 && depth < kMaxTypeDepth)
+      return ReadShape(entries, future->types[0], depth + 1, leaves);
     return TupleShape(entries, future->types, depth, leaves);
   }
   return absl::UnimplementedError(absl::StrCat("no value can have ", bytecode::TypeKind(*type), " as its type"));

@@ -22,8 +22,8 @@ OpRow Binary(absl::string_view name) {
 
 absl::Status Compare(OpContext& context) {
   hlo::CompareAttr attr;
-  GW_ASSIGN_OR_RETURN(uint64_t direction, context.op().Enum("comparison_direction",
-                                                            bytecode::EnumKind::kComparisonDirection, 6));
+  GW_ASSIGN_OR_RETURN(uint64_t direction,
+                      context.op().Enum("comparison_direction", bytecode::EnumKind::kComparisonDirection, 6));
   GW_ASSIGN_OR_RETURN(uint64_t type, context.op().Enum("compare_type", bytecode::EnumKind::kComparisonType, 5));
   // Both enums have the order of ours.
   attr.direction = static_cast<hlo::ComparisonDirection>(direction);

@@ -49,7 +49,8 @@ class EntryFunction {
     std::vector<OpView::Dictionary> dictionaries(count);
     if (ids.empty()) return dictionaries;
     if (ids.size() != count) {
-      return OpContext::Error(absl::StrCat("attribute ", attribute, ": ", ids.size(), " entries for ", count, " values"));
+      return OpContext::Error(
+          absl::StrCat("attribute ", attribute, ": ", ids.size(), " entries for ", count, " values"));
     }
     for (size_t i = 0; i < count; ++i) {
       GW_ASSIGN_OR_RETURN_WITH(const bytecode::DictionaryAttr* dictionary,
@@ -160,7 +161,8 @@ class EntryFunction {
         results[i] = context.EmitSharding(results[i], *annotations.sharding);
         shardings.push_back(*annotations.sharding);
       } else if (program_.default_mesh() != nullptr) {
-        for (const Shape& leaf : Leaves(shape)) shardings.push_back(Sharding::Open(program_.default_mesh(), leaf.rank()));
+        for (const Shape& leaf : Leaves(shape))
+          shardings.push_back(Sharding::Open(program_.default_mesh(), leaf.rank()));
       }
       if (partitioned) {
         config().propagate_to_output.insert(config().propagate_to_output.end(), LeafCount(shape),

@@ -32,8 +32,8 @@ absl::Status CheckShapes(const Sharding& full, const ManualAxes& manual, const S
     fits = local.dim(i) <= whole.dim(i) && local.dim(i) * parts == whole.dim(i);
   }
   if (fits) return absl::OkStatus();
-  return OpContext::Error(absl::StrCat("local shape ", local.ToString(), " is not ", whole.ToString(), " sharded as ",
-                                       full.ToString()));
+  return OpContext::Error(
+      absl::StrCat("local shape ", local.ToString(), " is not ", whole.ToString(), " sharded as ", full.ToString()));
 }
 
 Instruction* EmitCall(OpContext& context, absl::string_view target, Instruction* x, const Shape& shape,

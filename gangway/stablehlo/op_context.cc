@@ -51,8 +51,8 @@ Scope OpContext::Inner() const {
   return inner;
 }
 
-Instruction* OpContext::Emit(Opcode opcode, Shape shape, std::vector<Instruction*> operands,
-                             hlo::Attributes attributes, std::vector<hlo::Computation*> called) {
+Instruction* OpContext::Emit(Opcode opcode, Shape shape, std::vector<Instruction*> operands, hlo::Attributes attributes,
+                             std::vector<hlo::Computation*> called) {
   program_.Pay(shape);
   const ManualAxes manual = ManualOf(operands);
   Instruction* instruction =
@@ -127,8 +127,7 @@ absl::StatusOr<std::optional<Shardings>> OpContext::OwnShardings(const std::vect
     found.emplace();
     for (size_t i = 0; i < ranks.size(); ++i) {
       if (!shardings[i].has_value() && program_.default_mesh() == nullptr) return std::optional<Shardings>();
-      found->push_back(shardings[i].has_value() ? *shardings[i]
-                                                : Sharding::Open(program_.default_mesh(), ranks[i]));
+      found->push_back(shardings[i].has_value() ? *shardings[i] : Sharding::Open(program_.default_mesh(), ranks[i]));
     }
   } else {
     GW_ASSIGN_OR_RETURN(hlo::FrontendAttributes frontend, OwnFrontendAttributes());
@@ -137,8 +136,7 @@ absl::StatusOr<std::optional<Shardings>> OpContext::OwnShardings(const std::vect
                                "frontend attribute xla.sdy.sharding");
     } else if (op_.Find("mhlo.sharding").has_value()) {
       GW_ASSIGN_OR_RETURN(absl::string_view text, op_.String("mhlo.sharding"));
-      GW_ASSIGN_OR_RETURN_WITH(found,
-                               ParseHloShardings(text, ranks, program_.num_devices(), program_.default_mesh()),
+      GW_ASSIGN_OR_RETURN_WITH(found, ParseHloShardings(text, ranks, program_.num_devices(), program_.default_mesh()),
                                OpView::Context("mhlo.sharding"));
     }
   }
@@ -182,8 +180,8 @@ absl::Status OpContext::Finish(Instruction* instruction) {
     return absl::OkStatus();
   }
   for (uint32_t i = 0; i < result_shapes_.size(); ++i) {
-    program_.Define(op_.op().results[i], Emit(Opcode::kGetTupleElement, result_shapes_[i], {instruction},
-                                              hlo::TupleIndexAttr{int64_t{i}}));
+    program_.Define(op_.op().results[i],
+                    Emit(Opcode::kGetTupleElement, result_shapes_[i], {instruction}, hlo::TupleIndexAttr{int64_t{i}}));
   }
   return absl::OkStatus();
 }
@@ -230,8 +228,8 @@ absl::StatusOr<hlo::Computation*> OpContext::PureRegion(size_t region) {
   for (uint32_t i = 0; i < block->arguments.count; ++i) {
     GW_ASSIGN_OR_RETURN(Shape shape, program_.ShapeOf(block->arguments[i]));
     program_.Pay(shape);
-    program_.Define(block->arguments[i], inner.computation->Add(Opcode::kParameter, std::move(shape), {},
-                                                                hlo::ParameterAttr{int64_t{i}}));
+    program_.Define(block->arguments[i],
+                    inner.computation->Add(Opcode::kParameter, std::move(shape), {}, hlo::ParameterAttr{int64_t{i}}));
   }
   GW_ASSIGN_OR_RETURN(std::vector<Instruction*> results, program_.ConvertBlock(*block, inner));
   if (results.size() == 1) {

@@ -59,8 +59,8 @@ class OpContext {
   // The scope for a region or called function: manual also when the operands are.
   Scope Inner() const;
 
-  // Values of `mhlo.sharding`, `sdy.sharding` or the frontend attribute `xla.sdy.sharding` for `shapes`; nullopt when the
-  // op has none of them.
+  // Values of `mhlo.sharding`, `sdy.sharding` or the frontend attribute `xla.sdy.sharding` for `shapes`; nullopt when
+  // the op has none of them.
   absl::StatusOr<std::optional<Shardings>> OwnShardings(const std::vector<Shape>& shapes) const;
   absl::StatusOr<hlo::FrontendAttributes> OwnFrontendAttributes() const;
 

@@ -25,7 +25,8 @@ using OpTable = absl::flat_hash_map<absl::string_view, OpRow>;
 const OpRow* FindRow(absl::string_view name);  // null when unknown
 const OpTable& AllRows();
 
-// The op's result as `x` broadcast: dimension i of `x` is dimension dims[i] of the result, stretched where it has extent 1.
+// The op's result as `x` broadcast: dimension i of `x` is dimension dims[i] of the result, stretched where it has
+// extent 1.
 absl::Status FinishBroadcastInDim(OpContext& context, hlo::Instruction* x, DimVector dims);
 
 // Rows of the families.

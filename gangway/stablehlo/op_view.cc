@@ -88,7 +88,8 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> OpView::IntRows(absl::string_v
   std::vector<std::vector<int64_t>> rows;
   const int64_t columns = tensor.dims[1];
   if (columns == 0) return rows;
-  for (auto row = tensor.values.begin(); row != tensor.values.end(); row += columns) rows.emplace_back(row, row + columns);
+  for (auto row = tensor.values.begin(); row != tensor.values.end(); row += columns)
+    rows.emplace_back(row, row + columns);
   return rows;
 }
 

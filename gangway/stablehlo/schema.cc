@@ -64,7 +64,8 @@ constexpr OpSchema kSchemas[] = {
     {"vhlo.concatenate_v1", "dimension"},
     {"vhlo.constant_v1", "value"},
     {"vhlo.convert_v1", ""},
-    {"vhlo.convolution_v1", "batch_group_count feature_group_count input_batch_dimension "
+    {"vhlo.convolution_v1",
+     "batch_group_count feature_group_count input_batch_dimension "
      "input_feature_dimension input_spatial_dimensions "
      "kernel_input_feature_dimension kernel_output_feature_dimension "
      "kernel_spatial_dimensions lhs_dilation output_batch_dimension "
@@ -75,35 +76,44 @@ constexpr OpSchema kSchemas[] = {
     {"vhlo.count_leading_zeros_v1", ""},
     {"vhlo.create_token_v1", ""},
     {"vhlo.cross-replica-sum_v1", "replica_groups"},
-    {"vhlo.custom_call_v1", "api_version backend_config call_target_name called_computations "
+    {"vhlo.custom_call_v1",
+     "api_version backend_config call_target_name called_computations "
      "has_side_effect operand_layouts output_operand_aliases result_layouts"},
-    {"vhlo.custom_call_v2", "api_version backend_config call_target_name called_computations "
+    {"vhlo.custom_call_v2",
+     "api_version backend_config call_target_name called_computations "
      "has_side_effect operand_layouts output_operand_aliases result_layouts "
      "result_tilings"},
     {"vhlo.divide_v1", ""},
-    {"vhlo.dot_general_v1", "lhs_batching_dimensions lhs_contracting_dimensions precision_config "
+    {"vhlo.dot_general_v1",
+     "lhs_batching_dimensions lhs_contracting_dimensions precision_config "
      "rhs_batching_dimensions rhs_contracting_dimensions"},
-    {"vhlo.dot_general_v2", "accumulation_type allow_imprecise_accumulation lhs_batching_dimensions "
+    {"vhlo.dot_general_v2",
+     "accumulation_type allow_imprecise_accumulation lhs_batching_dimensions "
      "lhs_component_count lhs_contracting_dimensions lhs_precision_type "
      "num_primitive_operations precision_config rhs_batching_dimensions "
      "rhs_component_count rhs_contracting_dimensions rhs_precision_type"},
     {"vhlo.dot_v1", "precision_config"},
-    {"vhlo.dynamic_broadcast_in_dim_v1", "broadcast_dimensions known_expanding_dimensions known_nonexpanding_dimensions"},
-    {"vhlo.dynamic_conv_v1", "batch_group_count feature_group_count input_batch_dimension "
+    {"vhlo.dynamic_broadcast_in_dim_v1",
+     "broadcast_dimensions known_expanding_dimensions known_nonexpanding_dimensions"},
+    {"vhlo.dynamic_conv_v1",
+     "batch_group_count feature_group_count input_batch_dimension "
      "input_feature_dimension input_spatial_dimensions "
      "kernel_input_feature_dimension kernel_output_feature_dimension "
      "kernel_spatial_dimensions lhs_dilation output_batch_dimension "
      "output_feature_dimension output_spatial_dimensions padding precision_config "
      "rhs_dilation window_reversal window_strides"},
-    {"vhlo.dynamic_conv_v2", "batch_group_count feature_group_count input_batch_dimension "
+    {"vhlo.dynamic_conv_v2",
+     "batch_group_count feature_group_count input_batch_dimension "
      "input_feature_dimension input_spatial_dimensions "
      "kernel_input_feature_dimension kernel_output_feature_dimension "
      "kernel_spatial_dimensions lhs_dilation output_batch_dimension "
      "output_feature_dimension output_spatial_dimensions precision_config "
      "rhs_dilation window_reversal window_strides"},
-    {"vhlo.dynamic_gather_v1", "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims "
+    {"vhlo.dynamic_gather_v1",
+     "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims "
      "start_index_map"},
-    {"vhlo.dynamic_gather_v2", "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims "
+    {"vhlo.dynamic_gather_v2",
+     "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims "
      "operand_batching_dims start_index_map start_indices_batching_dims"},
     {"vhlo.dynamic_iota_v1", "iota_dimension"},
     {"vhlo.dynamic_pad_v1", ""},
@@ -118,9 +128,11 @@ constexpr OpSchema kSchemas[] = {
     {"vhlo.fft_v1", "fft_length fft_type"},
     {"vhlo.floor_v1", ""},
     {"vhlo.func_v1", "arg_attrs function_type res_attrs sym_name sym_visibility"},
-    {"vhlo.gather_v1", "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims "
+    {"vhlo.gather_v1",
+     "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims "
      "slice_sizes start_index_map"},
-    {"vhlo.gather_v2", "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims "
+    {"vhlo.gather_v2",
+     "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims "
      "operand_batching_dims slice_sizes start_index_map start_indices_batching_dims"},
     {"vhlo.get_dimension_size_v1", "dimension"},
     {"vhlo.get_tuple_element_v1", "index"},
@@ -167,9 +179,11 @@ constexpr OpSchema kSchemas[] = {
     {"vhlo.round_nearest_even_v1", ""},
     {"vhlo.rsqrt_v1", ""},
     {"vhlo.rsqrt_v2", "result_accuracy"},
-    {"vhlo.scatter_v1", "index_vector_dim indices_are_sorted inserted_window_dims "
+    {"vhlo.scatter_v1",
+     "index_vector_dim indices_are_sorted inserted_window_dims "
      "scatter_dims_to_operand_dims unique_indices update_window_dims"},
-    {"vhlo.scatter_v2", "index_vector_dim indices_are_sorted input_batching_dims inserted_window_dims "
+    {"vhlo.scatter_v2",
+     "index_vector_dim indices_are_sorted input_batching_dims inserted_window_dims "
      "scatter_dims_to_operand_dims scatter_indices_batching_dims unique_indices "
      "update_window_dims"},
     {"vhlo.select_and_scatter_v1", "padding window_dimensions window_strides"},

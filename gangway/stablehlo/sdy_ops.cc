@@ -23,8 +23,8 @@ absl::Status Constrain(OpContext& context, absl::string_view attribute) {
   Instruction* operand = context.operand(0);
   if (!operand->shape().IsArray()) return OpContext::Error("the operand is no array");
   GW_ASSIGN_OR_RETURN(bytecode::AttributeId id, context.op().Attribute(attribute));
-  GW_ASSIGN_OR_RETURN_WITH(std::optional<Sharding> sharding, context.program().meshes().Read(id, operand->shape().rank()),
-                           OpView::Context(attribute));
+  GW_ASSIGN_OR_RETURN_WITH(std::optional<Sharding> sharding,
+                           context.program().meshes().Read(id, operand->shape().rank()), OpView::Context(attribute));
   if (!sharding.has_value()) return Identity(context);
   GW_ASSIGN_OR_RETURN_WITH(Sharding full, context.WithManual(*std::move(sharding)), OpView::Context(attribute));
   if (!context.program().IsUsed(context.op().op().results[0])) {
@@ -136,8 +136,7 @@ absl::Status NamedComputation(OpContext& context) {
     if (!Shape::Compatible(shape, arguments[i]->shape())) return OpContext::Error("operands are not the arguments");
     context.program().Define(block->arguments[i], arguments[i]);
   }
-  GW_ASSIGN_OR_RETURN(std::vector<Instruction*> results,
-                      context.program().ConvertBlock(*block, context.Inner()));
+  GW_ASSIGN_OR_RETURN(std::vector<Instruction*> results, context.program().ConvertBlock(*block, context.Inner()));
   GW_RETURN_IF_ERROR(ConstrainAll(context, "out_shardings", results));
   return context.FinishEach(results);
 }
@@ -164,8 +163,8 @@ absl::Status ShardingGroup(OpContext& context) {
 absl::Status PropagationBarrier(OpContext& context) {
   if (context.scope().pure) return Identity(context);
   GW_ASSIGN_OR_RETURN(int64_t direction, context.op().Int("allowed_direction"));
-  return context.FinishEach({EmitAnnotation(context, "xla.sdy.PropagationBarrier", "xla.sdy.allowed_direction",
-                                            direction, false)});
+  return context.FinishEach(
+      {EmitAnnotation(context, "xla.sdy.PropagationBarrier", "xla.sdy.allowed_direction", direction, false)});
 }
 
 absl::Status Constant(OpContext& context) {

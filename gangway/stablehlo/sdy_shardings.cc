@@ -88,8 +88,8 @@ absl::StatusOr<AxisRef> SdyShardings::ReadAxis(AttributeId id, const Mesh& mesh)
   const int64_t size = mesh.axis_size(axis);
   if (sub->pre_size < 1 || sub->size < 1 || sub->pre_size > size || sub->size > size ||
       size % (sub->pre_size * sub->size) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("axis \"", ref->name, "\" of size ", size, " has no part (",
-                                                   sub->pre_size, ")", sub->size));
+    return absl::InvalidArgumentError(
+        absl::StrCat("axis \"", ref->name, "\" of size ", size, " has no part (", sub->pre_size, ")", sub->size));
   }
   return AxisRef{axis, sub->pre_size, sub->size};
 }

@@ -68,9 +68,7 @@ Translation::Translation(const bytecode::Artifact& artifact, hlo::Module* module
       used_(artifact.tree().value_types.size(), false),
       budget_(kBudgetBase + kBudgetPerOperation * int64_t{artifact.tree().operation_count}) {}
 
-int64_t Translation::num_devices() const {
-  return module_.config().num_partitions * module_.config().num_replicas;
-}
+int64_t Translation::num_devices() const { return module_.config().num_partitions * module_.config().num_replicas; }
 
 absl::StatusOr<Shape> Translation::ShapeOf(ValueId value) const {
   return ShapeOfType(entries(), artifact_.value_type(value));
@@ -247,9 +245,8 @@ absl::StatusOr<hlo::Instruction*> Translation::EmitConstant(const Operation& op,
     dense = std::make_shared<const DenseLiteral>(std::move(read));
   }
   GW_ASSIGN_OR_RETURN(OpContext context, OpContext::Make(*this, scope, view));
-  hlo::Instruction* constant =
-      context.Emit(hlo::Opcode::kConstant, dense->literal.shape(), {},
-                   hlo::ConstantAttr{std::shared_ptr<const Literal>(dense, &dense->literal)});
+  hlo::Instruction* constant = context.Emit(hlo::Opcode::kConstant, dense->literal.shape(), {},
+                                            hlo::ConstantAttr{std::shared_ptr<const Literal>(dense, &dense->literal)});
   if (!dense->is_splat) return constant;
   return context.Emit(hlo::Opcode::kBroadcast, dense->shape, {constant}, hlo::DimensionsAttr{});
 }
@@ -289,8 +286,8 @@ absl::StatusOr<std::vector<hlo::Instruction*>> Translation::Inline(absl::string_
   if (function->regions.size() != 1) return absl::InvalidArgumentError(absl::StrCat("function ", name, " has no body"));
   GW_ASSIGN_OR_RETURN(const Block* block, SingleBlock(function->regions.front()));
   if (block->arguments.count != arguments.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("function ", name, " takes ", block->arguments.count,
-                                                   " arguments, not ", arguments.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("function ", name, " takes ", block->arguments.count, " arguments, not ", arguments.size()));
   }
   for (uint32_t i = 0; i < block->arguments.count; ++i) {
     GW_ASSIGN_OR_RETURN(Shape shape, ShapeOf(block->arguments[i]));

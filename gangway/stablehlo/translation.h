@@ -1,7 +1,7 @@
 // Translation: one artifact being turned into a module: its values, functions, meshes and constants.
 //
-// Used by the op converters (op_table.h) through OpContext. Functions that are called are inlined where they are called;
-// regions become computations. Lives for the duration of ReadPortableArtifact.
+// Used by the op converters (op_table.h) through OpContext. Functions that are called are inlined where they are
+// called; regions become computations. Lives for the duration of ReadPortableArtifact.
 #pragma once
 
 #include <memory>
@@ -80,7 +80,8 @@ class Translation {
                                                         const std::vector<hlo::Instruction*>& arguments,
                                                         const Scope& scope);
 
-  // Every instruction made is paid for, so that a small file cannot make a module of unbounded size by calls or captures.
+  // Every instruction made is paid for, so that a small file cannot make a module of unbounded size by calls or
+  // captures.
   void Pay(const Shape& shape) { spent_ += 1 + LeafCount(shape); }
 
  private:

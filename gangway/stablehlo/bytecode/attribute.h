@@ -173,12 +173,12 @@ struct OtherAttr {
 };
 
 using Attribute =
-    std::variant<UnitAttr, BoolAttr, IntegerAttr, FloatAttr, StringAttr, SymbolAttr, TypeAttr, ArrayAttr, DictionaryAttr,
-                 DenseArrayAttr, DenseAttr, EnumAttr, ResultAccuracyAttr, OutputOperandAliasAttr, TypeExtensionsAttr,
-                 UnknownLocation, FileLocation, NameLocation, CallSiteLocation, FusedLocation, SubAxisAttr, AxisRefAttr,
-                 MeshAxisAttr, MeshAttr, VhloMeshAttr, ReplicaGroupMeshAxesAttr, ManualAxesAttr, DimensionShardingAttr,
-                 TensorShardingAttr, TensorShardingPerValueAttr, ShardingRuleAttr, TensorMappingAttr,
-                 DimensionMappingAttr, OtherAttr>;
+    std::variant<UnitAttr, BoolAttr, IntegerAttr, FloatAttr, StringAttr, SymbolAttr, TypeAttr, ArrayAttr,
+                 DictionaryAttr, DenseArrayAttr, DenseAttr, EnumAttr, ResultAccuracyAttr, OutputOperandAliasAttr,
+                 TypeExtensionsAttr, UnknownLocation, FileLocation, NameLocation, CallSiteLocation, FusedLocation,
+                 SubAxisAttr, AxisRefAttr, MeshAxisAttr, MeshAttr, VhloMeshAttr, ReplicaGroupMeshAxesAttr,
+                 ManualAxesAttr, DimensionShardingAttr, TensorShardingAttr, TensorShardingPerValueAttr,
+                 ShardingRuleAttr, TensorMappingAttr, DimensionMappingAttr, OtherAttr>;
 
 // "a string", "an array"..., for messages.
 std::string AttributeKind(const Attribute& attribute);

@@ -1,10 +1,10 @@
 // The container on hand-made bytes; whole artifacts are read by the tests of gangway/stablehlo.
 #include <string>
 
-#include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "gangway/stablehlo/bytecode/artifact.h"
 #include "gangway/stablehlo/bytecode/cursor.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 
 namespace gangway::bytecode {
 namespace {
@@ -50,7 +50,8 @@ TEST(CursorTest, AlignmentMustBeAPowerOfTwoAndPaddedWithCB) {
 TEST(ContainerTest, RefusesOtherFilesAndNewerVersions) {
   EXPECT_THAT(Container::Parse("").status().message(), HasSubstr("magic number"));
   EXPECT_THAT(Container::Parse("module {}").status().message(), HasSubstr("magic number"));
-  EXPECT_THAT(Container::Parse(absl::string_view("ML\xEFR\x0F", 5)).status().message(), HasSubstr("version 7 is newer"));
+  EXPECT_THAT(Container::Parse(absl::string_view("ML\xEFR\x0F", 5)).status().message(),
+              HasSubstr("version 7 is newer"));
   EXPECT_THAT(Container::Parse(absl::string_view("ML\xEFR\x0Dproducer\0", 14)).status().message(),
               HasSubstr("section 0 is missing"));
 }

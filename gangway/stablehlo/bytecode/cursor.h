@@ -38,8 +38,8 @@ class Cursor {
 
   // A varint that must be below `limit`, e.g. an index into a table; `what` names the table in the message.
   absl::StatusOr<uint64_t> Index(uint64_t limit, absl::string_view what);
-  // The length of a list whose elements take at least `min_element_bytes` each: never more than the bytes left can hold,
-  // so a caller may reserve it.
+  // The length of a list whose elements take at least `min_element_bytes` each: never more than the bytes left can
+  // hold, so a caller may reserve it.
   absl::StatusOr<size_t> Count(absl::string_view what, size_t min_element_bytes = 1);
 
   absl::StatusOr<absl::string_view> Bytes(uint64_t size);

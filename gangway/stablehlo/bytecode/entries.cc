@@ -105,8 +105,8 @@ absl::StatusOr<absl::string_view> Entries::string(AttributeId id) const {
       return text;
     }
   }
-  return absl::InvalidArgumentError(absl::StrCat("byte ", entry.offset, ": attribute entry ", id.value(),
-                                                 " is not a string"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("byte ", entry.offset, ": attribute entry ", id.value(), " is not a string"));
 }
 
 absl::StatusOr<Scalar> Entries::scalar(TypeId id) const {

@@ -53,7 +53,7 @@ struct Region {
 };
 
 struct OpTree {
-  Operation module;                // the single top-level operation
+  Operation module;                 // the single top-level operation
   std::vector<TypeId> value_types;  // by ValueId
   uint32_t operation_count = 0;
 };

@@ -15,14 +15,14 @@ struct ScalarFacts {
 
 // In the order of Scalar.
 constexpr ScalarFacts kScalars[] = {
-    {"i1", 1, false},           {"i2", 2, false},          {"i4", 4, false},         {"i8", 8, false},
-    {"i16", 16, false},         {"i32", 32, false},        {"i64", 64, false},       {"ui2", 2, false},
-    {"ui4", 4, false},          {"ui8", 8, false},         {"ui16", 16, false},      {"ui32", 32, false},
-    {"ui64", 64, false},        {"f4E2M1FN", 4, true},     {"f6E2M3FN", 6, true},    {"f6E3M2FN", 6, true},
-    {"f8E5M2", 8, true},        {"f8E4M3", 8, true},       {"f8E4M3FN", 8, true},    {"f8E5M2FNUZ", 8, true},
-    {"f8E4M3FNUZ", 8, true},    {"f8E4M3B11FNUZ", 8, true}, {"f8E3M4", 8, true},     {"f8E8M0FNU", 8, true},
-    {"bf16", 16, true},         {"f16", 16, true},         {"tf32", 19, true},       {"f32", 32, true},
-    {"f64", 64, true},          {"index", 64, false},
+    {"i1", 1, false},        {"i2", 2, false},           {"i4", 4, false},      {"i8", 8, false},
+    {"i16", 16, false},      {"i32", 32, false},         {"i64", 64, false},    {"ui2", 2, false},
+    {"ui4", 4, false},       {"ui8", 8, false},          {"ui16", 16, false},   {"ui32", 32, false},
+    {"ui64", 64, false},     {"f4E2M1FN", 4, true},      {"f6E2M3FN", 6, true}, {"f6E3M2FN", 6, true},
+    {"f8E5M2", 8, true},     {"f8E4M3", 8, true},        {"f8E4M3FN", 8, true}, {"f8E5M2FNUZ", 8, true},
+    {"f8E4M3FNUZ", 8, true}, {"f8E4M3B11FNUZ", 8, true}, {"f8E3M4", 8, true},   {"f8E8M0FNU", 8, true},
+    {"bf16", 16, true},      {"f16", 16, true},          {"tf32", 19, true},    {"f32", 32, true},
+    {"f64", 64, true},       {"index", 64, false},
 };
 static_assert(std::size(kScalars) == static_cast<size_t>(Scalar::kIndex) + 1);
 

@@ -88,8 +88,8 @@ struct OtherType {
   std::string name;
 };
 
-using Type = std::variant<ScalarType, ComplexType, TensorType, TupleType, FunctionType, BufferType, FutureType, TokenType,
-                          NoneType, OtherType>;
+using Type = std::variant<ScalarType, ComplexType, TensorType, TupleType, FunctionType, BufferType, FutureType,
+                          TokenType, NoneType, OtherType>;
 
 // "a tensor", "a token"..., for messages.
 std::string TypeKind(const Type& type);

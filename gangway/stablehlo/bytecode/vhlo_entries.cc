@@ -21,9 +21,9 @@ absl::StatusOr<Attribute> OutputOperandAlias(FieldReader& reader) {
 }
 
 absl::StatusOr<Attribute> ResultAccuracy(FieldReader& reader) {
-  GW_RETURN_IF_ERROR(reader.cursor().Bits(64).status());          // absolute tolerance
-  GW_RETURN_IF_ERROR(reader.cursor().Bits(64).status());          // relative tolerance
-  GW_RETURN_IF_ERROR(reader.cursor().SignedVarint().status());    // units in the last place
+  GW_RETURN_IF_ERROR(reader.cursor().Bits(64).status());        // absolute tolerance
+  GW_RETURN_IF_ERROR(reader.cursor().Bits(64).status());        // relative tolerance
+  GW_RETURN_IF_ERROR(reader.cursor().SignedVarint().status());  // units in the last place
   GW_ASSIGN_OR_RETURN(AttributeId mode, reader.AttributeRef());
   return Attribute(ResultAccuracyAttr{mode});
 }

@@ -106,7 +106,13 @@ absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sha
   bool steps = false;
   for (const ReshardStage& stage : best->stages) steps |= !stage.steps.empty();
   if (steps && IsCheapToRemake(value)) {
-    GW_ASSIGN_OR_RETURN(made, Remake(this, value, to));
+    Sharding whole = to;
+    whole.unreduced.clear();
+    GW_ASSIGN_OR_RETURN(made, Remake(this, value, whole));
+    if (whole != to) {
+      GW_ASSIGN_OR_RETURN(const ReshardPlan* partial, module_->planner.Plan(whole, to, value.global));
+      made = EmitReshard(*partial, &collectives_, made);
+    }
   } else {
     made = EmitReshard(*best, &collectives_, source);
   }

@@ -1,0 +1,130 @@
+#include "tests/equivalence/equivalence.h"
+
+#include <cmath>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gangway/base/status.h"
+#include "gangway/eval/evaluate.h"
+#include "gangway/mesh/geometry.h"
+#include "gangway/partition/partition.h"
+#include "gangway/propagate/propagate.h"
+#include "tests/equivalence/shards.h"
+
+namespace gangway::equivalence {
+namespace {
+
+// Small whole numbers, so that sums are exact in any order as long as they stay small.
+Literal RandomLeaf(const Shape& shape, std::mt19937_64& random) {
+  Literal literal(WithoutLayout(shape));
+  if (!shape.IsArray()) return literal;
+  const int width = ByteWidth(shape.dtype());
+  for (int64_t i = 0; i < shape.ElementCount(); ++i) {
+    const int64_t value = static_cast<int64_t>(random() % 9) - (IsUnsigned(shape.dtype()) ? 0 : 4);
+    StoreDouble(shape.dtype(), shape.dtype() == DType::kPred ? static_cast<double>(value & 1) : static_cast<double>(value),
+                literal.data() + i * width);
+  }
+  return literal;
+}
+
+Literal PackLeaves(const Shape& shape, std::vector<Literal>::const_iterator* next) {
+  if (!shape.IsTuple()) return *(*next)++;
+  std::vector<Literal> elements;
+  for (const Shape& element : shape.tuple()) elements.push_back(PackLeaves(element, next));
+  return Literal::Tuple(std::move(elements));
+}
+
+void UnpackLeaves(const Literal& literal, std::vector<Literal>* leaves) {
+  if (!literal.shape().IsTuple()) {
+    leaves->push_back(literal);
+    return;
+  }
+  for (const Literal& element : literal.elements()) UnpackLeaves(element, leaves);
+}
+
+// The first difference; empty when there is none.
+std::string Difference(const Literal& expected, const Literal& got, double tolerance) {
+  const DType dtype = expected.shape().dtype();
+  const int width = ByteWidth(dtype);
+  double largest = 0;
+  for (int64_t i = 0; i < expected.shape().ElementCount(); ++i) {
+    const double value = std::abs(ElementAsDouble(dtype, expected.data() + i * width));
+    if (std::isfinite(value)) largest = std::max(largest, value);
+  }
+  for (int64_t i = 0; i < expected.shape().ElementCount(); ++i) {
+    const char *a = expected.data() + i * width, *b = got.data() + i * width;
+    if (std::memcmp(a, b, width) == 0) continue;
+    const double x = ElementAsDouble(dtype, a), y = ElementAsDouble(dtype, b);
+    if (IsFloat(dtype) && ((std::isnan(x) && std::isnan(y)) || x == y || std::abs(x - y) <= tolerance * largest)) continue;
+    return absl::StrCat("element ", i, ": ", x, " expected, got ", y);
+  }
+  return "";
+}
+
+struct Arguments {
+  std::vector<Literal> whole;
+  std::vector<std::vector<Literal>> per_device;
+};
+
+Arguments MakeArguments(const hlo::Module& module, const Shardings& shardings, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const int64_t devices = module.config().num_partitions;
+  Arguments arguments;
+  arguments.per_device.resize(devices);
+  size_t leaf = 0;
+  for (const hlo::Instruction* parameter : module.entry()->parameters()) {
+    std::vector<Literal> whole;
+    std::vector<std::vector<Literal>> shards(devices);
+    for (const Shape& shape : Leaves(parameter->shape())) {
+      whole.push_back(RandomLeaf(shape, random));
+      std::vector<Literal> parts = ShardAll(whole.back(), shardings[leaf++], devices, -77);
+      for (int64_t d = 0; d < devices; ++d) shards[d].push_back(std::move(parts[d]));
+    }
+    auto next = whole.cbegin();
+    arguments.whole.push_back(PackLeaves(parameter->shape(), &next));
+    for (int64_t d = 0; d < devices; ++d) {
+      auto part = shards[d].cbegin();
+      arguments.per_device[d].push_back(PackLeaves(parameter->shape(), &part));
+    }
+  }
+  return arguments;
+}
+
+}  // namespace
+
+absl::Status CheckEquivalent(const hlo::Module& module, const CheckOptions& options) {
+  const int64_t devices = module.config().num_partitions;
+  std::unique_ptr<hlo::Module> annotated = module.Clone();
+  if (options.propagate) {
+    GW_RETURN_IF_ERROR_WITH(propagate::Propagate(*annotated, {}, nullptr), "propagate");
+  }
+  GW_ASSIGN_OR_RETURN_WITH(partition::Partitioned partitioned, partition::PartitionModule(*annotated), "partition");
+  const Arguments arguments = MakeArguments(module, partitioned.parameters, options.seed);
+  GW_ASSIGN_OR_RETURN_WITH(const Literal expected, eval::Evaluate(module, arguments.whole), "whole program");
+  auto results = eval::EvaluateSpmd(*partitioned.module, arguments.per_device, devices);
+  if (!results.ok()) {
+    return Annotate(results.status(), absl::StrCat("per-device program\n", partitioned.module->ToString(), "\n"));
+  }
+  std::vector<Literal> expected_leaves;
+  UnpackLeaves(expected, &expected_leaves);
+  std::vector<std::vector<Literal>> device_leaves(devices);
+  for (int64_t d = 0; d < devices; ++d) UnpackLeaves((*results)[d], &device_leaves[d]);
+  for (size_t leaf = 0; leaf < expected_leaves.size(); ++leaf) {
+    if (!expected_leaves[leaf].shape().IsArray()) continue;
+    std::vector<Literal> shards;
+    for (int64_t d = 0; d < devices; ++d) shards.push_back(device_leaves[d][leaf]);
+    bool agree = false;
+    const Literal got = Assemble(shards, expected_leaves[leaf].shape(), partitioned.outputs[leaf], &agree);
+    std::string difference = agree ? Difference(expected_leaves[leaf], got, options.tolerance)
+                                   : std::string("replicas of one element differ between devices");
+    if (!difference.empty()) {
+      return absl::DataLossError(absl::StrCat("output ", leaf, ": ", difference, "\n--- whole\n", annotated->ToString(),
+                                              "\n--- per device\n", partitioned.module->ToString()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace gangway::equivalence

@@ -23,7 +23,8 @@ Literal RandomLeaf(const Shape& shape, std::mt19937_64& random) {
   const int width = ByteWidth(shape.dtype());
   for (int64_t i = 0; i < shape.ElementCount(); ++i) {
     const int64_t value = static_cast<int64_t>(random() % 9) - (IsUnsigned(shape.dtype()) ? 0 : 4);
-    StoreDouble(shape.dtype(), shape.dtype() == DType::kPred ? static_cast<double>(value & 1) : static_cast<double>(value),
+    StoreDouble(shape.dtype(),
+                shape.dtype() == DType::kPred ? static_cast<double>(value & 1) : static_cast<double>(value),
                 literal.data() + i * width);
   }
   return literal;
@@ -57,7 +58,8 @@ std::string Difference(const Literal& expected, const Literal& got, double toler
     const char *a = expected.data() + i * width, *b = got.data() + i * width;
     if (std::memcmp(a, b, width) == 0) continue;
     const double x = ElementAsDouble(dtype, a), y = ElementAsDouble(dtype, b);
-    if (IsFloat(dtype) && ((std::isnan(x) && std::isnan(y)) || x == y || std::abs(x - y) <= tolerance * largest)) continue;
+    if (IsFloat(dtype) && ((std::isnan(x) && std::isnan(y)) || x == y || std::abs(x - y) <= tolerance * largest))
+      continue;
     return absl::StrCat("element ", i, ": ", x, " expected, got ", y);
   }
   return "";

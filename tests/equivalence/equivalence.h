@@ -10,9 +10,9 @@
 namespace gangway::equivalence {
 
 struct CheckOptions {
-  uint64_t seed = 0;          // of the arguments
-  double tolerance = 2e-5;    // of floats, relative to the largest magnitude of the array
-  bool propagate = true;      // complete the shardings first; otherwise they are taken as they are
+  uint64_t seed = 0;        // of the arguments
+  double tolerance = 2e-5;  // of floats, relative to the largest magnitude of the array
+  bool propagate = true;    // complete the shardings first; otherwise they are taken as they are
 };
 
 // OK when the module evaluated on one device and its per-device program evaluated on config.num_partitions devices give

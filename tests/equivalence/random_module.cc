@@ -36,7 +36,9 @@ MeshRef RandomMesh(std::mt19937_64& random) {
 class Generator {
  public:
   Generator(uint64_t seed, const RandomOptions& options)
-      : random_(seed), options_(options), mesh_(RandomMesh(random_)),
+      : random_(seed),
+        options_(options),
+        mesh_(RandomMesh(random_)),
         module_(std::make_unique<hlo::Module>(absl::StrCat("random_", seed))) {}
 
   std::unique_ptr<hlo::Module> Run() {
@@ -219,7 +221,8 @@ class Generator {
 
   Instruction* Elementwise() {
     Instruction* x = Any();
-    static constexpr Opcode kOps[] = {Opcode::kAdd, Opcode::kSubtract, Opcode::kMultiply, Opcode::kMaximum, Opcode::kMinimum};
+    static constexpr Opcode kOps[] = {Opcode::kAdd, Opcode::kSubtract, Opcode::kMultiply, Opcode::kMaximum,
+                                      Opcode::kMinimum};
     switch (Below(6)) {
       case 0:
         return builder_->Unary(Opcode::kNegate, x);
@@ -369,9 +372,10 @@ class Generator {
   Instruction* Indices(int64_t n, int64_t extent) {
     Instruction* iota = builder_->Iota(Shape(DType::kS32, {n, 1}), 0);
     Instruction* scaled = builder_->Binary(Opcode::kMultiply, iota, builder_->Splat(iota->shape(), 5));
-    return builder_->Binary(Opcode::kSubtract,
-                            builder_->Binary(Opcode::kRemainder, scaled, builder_->Splat(iota->shape(), static_cast<double>(extent + 2))),
-                            builder_->Splat(iota->shape(), 1));
+    return builder_->Binary(
+        Opcode::kSubtract,
+        builder_->Binary(Opcode::kRemainder, scaled, builder_->Splat(iota->shape(), static_cast<double>(extent + 2))),
+        builder_->Splat(iota->shape(), 1));
   }
 
   Instruction* Gather() {
@@ -427,7 +431,8 @@ class Generator {
   Instruction* Sort() {
     Instruction* x = Any();
     if (x->shape().rank() == 0) return nullptr;
-    return builder_->Add(Opcode::kSort, {x}, hlo::SortAttr{Below(x->shape().rank()), true}, {LessThan(x->shape().dtype())});
+    return builder_->Add(Opcode::kSort, {x}, hlo::SortAttr{Below(x->shape().rank()), true},
+                         {LessThan(x->shape().dtype())});
   }
 
   // A reduction of values and positions as one.
@@ -448,9 +453,9 @@ class Generator {
     Instruction* first = builder.Binary(Opcode::kOr, gt, builder.Binary(Opcode::kAnd, eq, lt));
     combiner->set_root(builder.Tuple({builder.Select(first, va, vb), builder.Select(first, ia, ib)}));
     Instruction* iota = builder_->Iota(WithDType(x->shape(), DType::kS32), dim);
-    Instruction* reduce = builder_->Add(
-        Opcode::kReduce, {x, iota, builder_->Scalar(dtype, -1e9), builder_->Scalar(DType::kS32, 1e9)},
-        hlo::DimensionsAttr{{dim}}, {combiner});
+    Instruction* reduce =
+        builder_->Add(Opcode::kReduce, {x, iota, builder_->Scalar(dtype, -1e9), builder_->Scalar(DType::kS32, 1e9)},
+                      hlo::DimensionsAttr{{dim}}, {combiner});
     Keep(builder_->GetTupleElement(reduce, 1));
     return builder_->GetTupleElement(reduce, 0);
   }
@@ -463,7 +468,8 @@ class Generator {
     {
       Builder builder(condition);
       Instruction* p = builder.Parameter(0, state, "state");
-      condition->set_root(builder.Compare(hlo::ComparisonDirection::kLt, builder.GetTupleElement(p, 0), builder.Index(3)));
+      condition->set_root(
+          builder.Compare(hlo::ComparisonDirection::kLt, builder.GetTupleElement(p, 0), builder.Index(3)));
     }
     hlo::Computation* body = module_->AddComputation("body");
     Builder builder(body);
@@ -485,7 +491,8 @@ class Generator {
     builder_ = outer;
     std::swap(pool_, outer_pool);
     body->set_root(builder.Tuple({builder.Binary(Opcode::kAdd, i, builder.Index(1)), next, b}));
-    Instruction* loop = builder_->Add(Opcode::kWhile, {builder_->Tuple({builder_->Index(0), x, y})}, {}, {condition, body});
+    Instruction* loop =
+        builder_->Add(Opcode::kWhile, {builder_->Tuple({builder_->Index(0), x, y})}, {}, {condition, body});
     return builder_->GetTupleElement(loop, 1);
   }
 
@@ -514,7 +521,8 @@ class Generator {
     DimVector all(x->shape().rank());
     std::iota(all.begin(), all.end(), 0);
     const DType dtype = x->shape().dtype();
-    Instruction* total = builder_->Reduce(sum, builder_->Scalar(dtype, 0), all, builder_->ScalarComputation(Opcode::kMaximum, dtype));
+    Instruction* total =
+        builder_->Reduce(sum, builder_->Scalar(dtype, 0), all, builder_->ScalarComputation(Opcode::kMaximum, dtype));
     Instruction* predicate = builder_->Compare(hlo::ComparisonDirection::kGt, total, builder_->Scalar(dtype, 0.5));
     return builder_->Add(Opcode::kConditional, {predicate, x, x}, {}, branches);
   }

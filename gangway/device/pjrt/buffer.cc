@@ -166,6 +166,7 @@ Future<Unit> PjrtBuffer::Ready() const {
 }
 
 Future<Unit> PjrtBuffer::ToHost(void* dst) {
+  if (size_bytes_ == 0) return deleted() ? Future<Unit>(DeletedError()) : Ready();
   return Use<Unit>([this, dst](PJRT_Buffer* handle) { return StartToHost(handle, dst); });
 }
 

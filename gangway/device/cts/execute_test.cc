@@ -1,0 +1,185 @@
+// Programs on one device: launches, donation, errors.
+#include <fstream>
+#include <string>
+
+#include "gangway/device/cts/testing.h"
+
+namespace gangway::device {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ExecuteTest : public ConformanceTest {};
+INSTANTIATE_TEST_SUITE_P(Cts, ExecuteTest, ::testing::ValuesIn(Backends()), BackendName);
+
+constexpr absl::string_view kAddOne = R"(HloModule add_one
+ENTRY e {
+  p = f32[2]{0} parameter(0)
+  one = f32[] constant(1)
+  ones = f32[2]{0} broadcast(one), dimensions={}
+  ROOT sum = f32[2]{0} add(p, ones)
+})";
+
+constexpr absl::string_view kDonates = R"(HloModule donates, input_output_alias={ {}: (0, {}, may-alias) }
+ENTRY e {
+  p = f32[4096]{0} parameter(0)
+  q = f32[4096]{0} parameter(1)
+  ROOT sum = f32[4096]{0} add(p, q)
+})";
+
+// Hosted, so it fails where there is no gang.
+std::string FailingProgram() {
+  return "HloModule fails\nENTRY e {\n  p = f32[2]{0} parameter(0)\n  ROOT r = " +
+         HostedCall("all_reduce", "f32[2]{0}", "f32[2]{0}", "p", "key = 1 : i64, kind = \"sum\", " + OneGroup(1)) +
+         "\n}\n";
+}
+
+TEST_P(ExecuteTest, SignatureAndResults) {
+  Start(1);
+  auto program = Compile(R"(HloModule pair
+ENTRY e {
+  a = f32[2,2]{1,0} parameter(0)
+  b = s32[] parameter(1)
+  t = f32[2,2]{1,0} transpose(a), dimensions={1,0}
+  ROOT r = (f32[2,2]{1,0}, s32[]) tuple(t, b)
+})");
+  ASSERT_EQ(program->outputs().size(), 2u);
+  EXPECT_EQ(program->outputs()[0], (ArrayType{DType::kF32, {2, 2}}));
+  EXPECT_EQ(program->outputs()[1], (ArrayType{DType::kS32, {}}));
+  EXPECT_EQ(program->name(), "program_under_test");
+  Execution execution = program->Execute(
+      device(0), {Put<float>(0, DType::kF32, {2, 2}, {1, 2, 3, 4}), Put<int32_t>(0, DType::kS32, {}, {9})}, {});
+  EXPECT_THAT(Get<float>(execution.outputs[0]), ElementsAre(1, 3, 2, 4));
+  EXPECT_THAT(Get<int32_t>(execution.outputs[1]), ElementsAre(9));
+  EXPECT_EQ(Outcome(execution.done), absl::OkStatus());
+}
+
+TEST_P(ExecuteTest, NoInputsAndNoOutputs) {
+  Start(1);
+  Execution none = Compile("HloModule none\nENTRY e {\n  ROOT r = () tuple()\n}\n")->Execute(device(0), {}, {});
+  EXPECT_TRUE(none.outputs.empty());
+  EXPECT_EQ(Outcome(none.done), absl::OkStatus());
+}
+
+TEST_P(ExecuteTest, OneExecutableRunsOnEveryDevice) {
+  Start(4);
+  auto program = Compile(kAddOne);
+  std::vector<Execution> executions;
+  for (int d = 0; d < 4; ++d) {
+    executions.push_back(program->Execute(device(d), {Put<float>(d, DType::kF32, {2}, {1.0f * d, 0})}, {}));
+  }
+  for (int d = 0; d < 4; ++d) EXPECT_EQ(Get<float>(executions[d].outputs[0])[0], d + 1.0f);
+}
+
+TEST_P(ExecuteTest, LaunchesThatFeedEachOtherAreQueuedWithoutWaiting) {
+  Start(1);
+  auto program = Compile(kAddOne);
+  BufferRef value = Put<float>(0, DType::kF32, {2}, {0, 0});
+  for (int i = 0; i < 200; ++i) value = program->Execute(device(0), {value}, {}).outputs[0];
+  EXPECT_THAT(Get<float>(value), ElementsAre(200, 200));
+}
+
+TEST_P(ExecuteTest, ProgramsMayBeDroppedWhileQueued) {
+  Start(1);
+  auto program = Compile(kAddOne);
+  BufferRef value = Put<float>(0, DType::kF32, {2}, {0, 0});
+  for (int i = 0; i < 20; ++i) value = program->Execute(device(0), {value}, {}).outputs[0];
+  program.reset();
+  EXPECT_THAT(Get<float>(value), ElementsAre(20, 20));
+}
+
+TEST_P(ExecuteTest, DonatedInputsAreTakenUnlessKept) {
+  Start(1);
+  auto program = Compile(kDonates);
+  const std::vector<float> ones(4096, 1);
+  BufferRef a = Put(0, DType::kF32, {4096}, ones), b = Put(0, DType::kF32, {4096}, ones);
+  ExecuteOptions keep;
+  keep.keep_inputs = {0};
+  Execution kept = program->Execute(device(0), {a, b}, keep);
+  ASSERT_EQ(Outcome(kept.done), absl::OkStatus());
+  EXPECT_FALSE(a->deleted());
+  EXPECT_EQ(Get<float>(a)[5], 1);
+  Execution taken = program->Execute(device(0), {a, b}, {});
+  ASSERT_EQ(Outcome(taken.done), absl::OkStatus());
+  EXPECT_TRUE(a->deleted());
+  EXPECT_FALSE(b->deleted());
+  EXPECT_EQ(Get<float>(taken.outputs[0])[5], 2);
+  EXPECT_EQ(Outcome(program->Execute(device(0), {a, b}, {}).done).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_P(ExecuteTest, MalformedProgramsDoNotCompile) {
+  Start(1);
+  auto garbage = client_->Compile({"garbage", "\x12\x34not a module", 1});
+  ASSERT_FALSE(garbage.ok());
+  EXPECT_THAT(std::string(garbage.status().message()), HasSubstr("program garbage"));
+  std::string truncated = Hlo(kAddOne);
+  truncated.resize(truncated.size() / 2);
+  EXPECT_FALSE(client_->Compile({"truncated", truncated, 1}).ok());
+}
+
+TEST_P(ExecuteTest, WrongInputsFailTheLaunchNotTheProcess) {
+  Start(2);
+  auto program = Compile(kAddOne);
+  BufferRef good = Put<float>(0, DType::kF32, {2}, {1, 2});
+  auto fails = [&](const std::vector<BufferRef>& inputs) {
+    Execution execution = program->Execute(device(0), inputs, {});
+    const absl::Status status = Outcome(execution.done);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("program_under_test"));
+    EXPECT_EQ(Outcome(execution.outputs[0]->Ready()), status);
+  };
+  fails({});
+  fails({good, good});
+  fails({Put<float>(0, DType::kF32, {3}, {1, 2, 3})});
+  fails({Put<float>(1, DType::kF32, {2}, {1, 2})});
+  EXPECT_THAT(Get<float>(program->Execute(device(0), {good}, {}).outputs[0]), ElementsAre(2, 3));
+}
+
+TEST_P(ExecuteTest, AProducersErrorReachesEveryConsumer) {
+  Start(1);
+  auto program = Compile(kAddOne);
+  auto failing = Compile(FailingProgram());
+  Execution failed = failing->Execute(device(0), {Put<float>(0, DType::kF32, {2}, {1, 2})}, {});
+  Execution after = program->Execute(device(0), {failed.outputs[0]}, {});
+  Execution later = program->Execute(device(0), {after.outputs[0]}, {});
+  float unused[2];
+  for (const absl::Status& status :
+       {Outcome(failed.done), Outcome(after.done), Outcome(later.done), Outcome(later.outputs[0]->ToHost(unused))}) {
+    EXPECT_THAT(std::string(status.message()), HasSubstr("gang")) << status;
+  }
+}
+
+int64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t size, resident;
+  statm >> size >> resident;
+  return resident * 4096;
+}
+
+TEST_P(ExecuteTest, ManyLaunchesLeaveNothingBehind) {
+  Start(1);
+  auto program = Compile(kDonates);
+  const std::vector<float> ones(4096, 1);
+  BufferRef b = Put(0, DType::kF32, {4096}, ones);
+  auto run = [&](int launches) {
+    BufferRef value = Put(0, DType::kF32, {4096}, ones);
+    for (int i = 0; i < launches; ++i) {
+      Execution execution = program->Execute(device(0), {value, b}, {});
+      value = execution.outputs[0];
+      if (i % 50 == 0) {
+        ASSERT_EQ(Outcome(execution.done), absl::OkStatus());
+      }
+    }
+    ASSERT_EQ(Outcome(value->Ready()), absl::OkStatus());
+  };
+  run(200);
+  const int64_t before = ResidentBytes();
+  run(3000);
+  // 3000 outputs of 16 KiB would be 48 MB.
+  EXPECT_LT(ResidentBytes() - before, int64_t{8} << 20);
+}
+
+}  // namespace
+}  // namespace gangway::device

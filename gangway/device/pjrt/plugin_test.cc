@@ -1,0 +1,73 @@
+#include "gangway/device/pjrt/plugin.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "gangway/device/pjrt/client.h"
+#include "gangway/device/pjrt/compile_options.h"
+
+namespace gangway::device::pjrt {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string Message(const std::string& path, absl::StatusCode code) {
+  const absl::Status status = MakePjrtClient({path, {}}).status();
+  EXPECT_EQ(status.code(), code) << status;
+  return std::string(status.message());
+}
+
+TEST(Plugin, AMissingFileIsNamed) {
+  EXPECT_THAT(Message("/no/such/plugin.so", absl::StatusCode::kNotFound),
+              AllOf(HasSubstr("/no/such/plugin.so"), HasSubstr("no such file")));
+}
+
+TEST(Plugin, AFileThatIsNoLibraryIsNamed) {
+  const std::string path = ::testing::TempDir() + "/text.so";
+  std::ofstream(path) << "hello";
+  EXPECT_THAT(Message(path, absl::StatusCode::kInvalidArgument), AllOf(HasSubstr(path), HasSubstr("shared library")));
+  std::remove(path.c_str());
+}
+
+TEST(Plugin, ALibraryThatIsNoPluginIsNamed) {
+  EXPECT_THAT(Message(GANGWAY_FAKE_PLUGINS "/libfake_empty.so", absl::StatusCode::kInvalidArgument),
+              HasSubstr("no function GetPjrtApi"));
+}
+
+TEST(Plugin, AnotherMajorVersionIsRefused) {
+  EXPECT_THAT(Message(GANGWAY_FAKE_PLUGINS "/libfake_version.so", absl::StatusCode::kUnimplemented),
+              AllOf(HasSubstr("API version 7.3"), HasSubstr("speaks 0.")));
+}
+
+TEST(Plugin, MissingEntryPointsAreNamed) {
+  EXPECT_THAT(Message(GANGWAY_FAKE_PLUGINS "/libfake_short.so", absl::StatusCode::kUnimplemented),
+              AllOf(HasSubstr("lacks"), HasSubstr("PJRT_Client_Create"), HasSubstr("PJRT_LoadedExecutable_Execute")));
+}
+
+TEST(Plugin, ATableTooShortForItsVersionIsRefused) {
+  EXPECT_THAT(Message(GANGWAY_FAKE_PLUGINS "/libfake_tiny.so", absl::StatusCode::kInvalidArgument),
+              HasSubstr("too short"));
+}
+
+TEST(Plugin, TheCpuPluginServesAsManyDevicesAsAsked) {
+  auto client = MakePjrtClient({GANGWAY_CPU_PLUGIN, {{"cpu_device_count", int64_t{3}}}});
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_EQ((*client)->platform(), "cpu");
+  ASSERT_EQ((*client)->devices().size(), 3u);
+  EXPECT_EQ((*client)->devices()[2]->id(), 2);
+  // A second client of the same plugin.
+  EXPECT_TRUE(MakePjrtClient({GANGWAY_CPU_PLUGIN, {}}).ok());
+}
+
+TEST(CompileOptions, AreTheWireFormOfTheProto) {
+  const std::string options = PortableCompileOptions({});
+  // executable_build_options{device_ordinal: -1, num_replicas: 1, num_partitions: 1}, compile_portable_executable.
+  EXPECT_EQ(options, std::string("\x1a\x0f\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x20\x01\x28\x01\x20\x01"));
+}
+
+}  // namespace
+}  // namespace gangway::device::pjrt

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <random>
 
 #include "gangway/mesh/axis_solver.h"
 #include "gangway/mesh/geometry.h"
@@ -185,6 +186,33 @@ TEST(Sharding, RefusesMalformedText) {
         "{replicated} x", "{{replicated}, {replicated}}", "{mesh['x'=2], [{'y'}]}", "{mesh['x'=2], [{'x'}, {'x'}]}",
         "{mesh['x'=2], [{'x':(1)3}]}", "{mesh['x'=2], [{'x':(0)2}]}", "{maximal device=-1}", "{metadata={}"}) {
     EXPECT_FALSE(ParseHloShardings(text, rank1, 2, nullptr).ok()) << text;
+  }
+}
+
+// Whatever a file or a client sends as a text is read or refused.
+TEST(Sharding, MutatedTextsNeverCrash) {
+  const std::string texts[] = {
+      "{devices=[2,1,2,2]<=[4,2]T(1,0) last_tile_dims={manual, replicated}}",
+      "{devices=[2,2]0,2,1,3 last_tile_dim_replicate metadata={op_name=\"a\"}}", "{{maximal device=3}, {replicated}}",
+      "{mesh['x'=4,'y'=2], device_ids=([2,4]T(1,0)), [{'x':(1)2, ?}p1, {}], replicated={'y'}}"};
+  const int64_t ranks[] = {2};
+  std::mt19937 random(1);
+  const std::string alphabet = "{}[]()<=,:'x?T0123456789 -";
+  for (int round = 0; round < 20000; ++round) {
+    std::string text = texts[random() % 4];
+    for (uint32_t edits = 1 + random() % 3; edits > 0; --edits) {
+      const size_t at = random() % text.size();
+      if (random() % 3 == 0) {
+        text.erase(at, 1);
+      } else {
+        text[at] = alphabet[random() % alphabet.size()];
+      }
+    }
+    auto shardings = ParseHloShardings(text, ranks, 8, nullptr);
+    if (!shardings.ok()) continue;
+    const std::string printed = PrintHloShardings(*shardings, false);
+    auto again = ParseHloShardings(printed, ranks, 8, nullptr);
+    ASSERT_TRUE(again.ok()) << text << " " << printed << " " << again.status();
   }
 }
 

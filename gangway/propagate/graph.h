@@ -44,6 +44,8 @@ struct Relation {
   enum class Kind : uint8_t { kFactors, kToLocal };  // kToLocal: values[0] global, values[1] local along manual axes
   Kind kind = Kind::kFactors;
   const hlo::Instruction* instruction = nullptr;
+  // A barrier of two values lets axes pass from the first to the second, or back, only where allowed.
+  bool forward = true, backward = true;
   std::vector<int> values;
   std::vector<rules::ValueFactors> factors_of;  // per tensor
   std::vector<int64_t> sizes;                   // per factor of the rule, for merged dimensions

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "gangway/propagate/graph.h"
 
@@ -48,7 +49,8 @@ class GraphBuilder {
   const PropagateOptions& options_;
   PropagationReport* report_;
   Graph& graph_;
-  std::vector<int> parent_;  // union-find over leaves
+  absl::flat_hash_map<int64_t, const hlo::Instruction*> groups_;  // first member by sharding group
+  std::vector<int> parent_;                                       // union-find over leaves
   std::vector<std::pair<const hlo::Instruction*, int64_t>> leaf_of_;
 };
 

@@ -240,6 +240,23 @@ TEST(Propagate, ManualRegions) {
   EXPECT_EQ(done.of["r"], "{x}{y}");
 }
 
+TEST(Propagate, GroupsAndBarriers) {
+  auto done = Complete(kXy, 4, R"(ENTRY e {
+  a = f32[8,8] parameter(0), @[{'x'}, {}]@
+  b = f32[8,8] parameter(1)
+  n = f32[8,8] negate(b)
+  g1 = () custom-call(a), custom_call_target="xla.sdy.ShardingGroup", custom_call_has_side_effect=true, frontend_attributes={xla.sdy.sharding_group_id="7 : i64"}
+  g2 = () custom-call(n), custom_call_target="xla.sdy.ShardingGroup", custom_call_has_side_effect=true, frontend_attributes={xla.sdy.sharding_group_id="7 : i64"}
+  stop = f32[8,8] custom-call(n), custom_call_target="xla.sdy.PropagationBarrier", frontend_attributes={xla.sdy.allowed_direction="2 : i32"}
+  pass = f32[8,8] custom-call(n), custom_call_target="xla.sdy.PropagationBarrier", frontend_attributes={xla.sdy.allowed_direction="1 : i32"}
+  ROOT r = (f32[8,8], f32[8,8]) tuple(stop, pass)
+})");
+  ASSERT_EQ(done.error, "");
+  EXPECT_EQ(done.of["n"], "{x}{}");
+  EXPECT_EQ(done.of["b"], "{x}{}");
+  EXPECT_EQ(done.of["r"], "{}{} {x}{}");
+}
+
 TEST(Propagate, OneMeshFromTileAssignments) {
   auto done = Complete("", 8, R"(ENTRY e {
   a = f32[8,8] parameter(0), sharding={devices=[4,1,2]<=[8] last_tile_dim_replicate}

@@ -131,6 +131,12 @@ void GraphBuilder::RelateControl(const Instruction& instruction) {
 }
 
 void GraphBuilder::RelateShardingCall(const Instruction& instruction) {
+  if (IsShardingGroup(instruction)) {
+    const int64_t group = FrontendNumber(instruction, "xla.sdy.sharding_group_id", 0);
+    const Instruction* first = groups_.try_emplace(group, instruction.operand(0)).first->second;
+    RelateAllLeaves(instruction, first, instruction.operand(0));
+    return;
+  }
   if (!IsManualBoundary(instruction)) {
     if (instruction.operand_count() > 0) RelateAllLeaves(instruction, instruction.operand(0), &instruction);
     return;
@@ -158,6 +164,11 @@ absl::Status GraphBuilder::RelateByRule(const Instruction& instruction) {
     if (rule.results[leaf].empty()) continue;
     relation.values.push_back(ValueOf(&instruction, static_cast<int64_t>(leaf)));
     relation.factors_of.push_back(std::move(rule.results[leaf]));
+  }
+  if (IsBarrier(instruction)) {
+    const int64_t directions = FrontendNumber(instruction, "xla.sdy.allowed_direction", 0);
+    relation.forward = (directions & 1) != 0;
+    relation.backward = (directions & 2) != 0;
   }
   FillFactors(rule, &relation);
   AddRelation(std::move(relation));

@@ -98,7 +98,8 @@ class Step {
     return AxesOfFactors(axes, SizesAt(use))[use.place];
   }
 
-  // The value that has most shards of the factor, and its axes.
+  // The value that has most shards of the factor, and its axes; between equals the larger array, which is dearer to
+  // move.
   std::pair<int, AxisList> Longest(const RelationFactor& factor) {
     int from = -1;
     AxisList longest;
@@ -106,7 +107,9 @@ class Step {
       const int value = relation_.values[use.tensor];
       if (!Visible(value, use.dim) || At(use).sharding.dims[use.dim].axes.empty()) continue;
       AxisList axes = AxesOf(use);
-      if (ProductOf(axes) <= ProductOf(longest)) continue;
+      const int64_t shards = ProductOf(axes), most = ProductOf(longest);
+      if (shards < most || shards == 1) continue;
+      if (shards == most && At(use).shape.ByteSize() <= graph_.values()[from].shape.ByteSize()) continue;
       longest = std::move(axes);
       from = value;
     }
@@ -119,6 +122,7 @@ class Step {
     for (const Use& use : factor.uses) {
       const int value = relation_.values[use.tensor];
       if (!Visible(value, use.dim) || !At(use).sharding.dims[use.dim].open) continue;
+      if (use.tensor == 0 ? !relation_.backward : !relation_.forward) continue;
       const AxisList axes = AxesOf(use);
       if (axes.size() == longest.size() && axes == longest) continue;
       if (!IsBeginning(axes, longest) || !CanAppendAt(use)) continue;

@@ -62,7 +62,8 @@ uint64_t BitsOf(DType dtype, const char* element) {
   return bits;
 }
 
-std::string PrintNan(DType dtype, const char* element, bool negative) {
+std::string PrintNan(DType dtype, const char* element) {
+  const bool negative = dtype != DType::kF8E8M0FNU && BitsOf(dtype, element) >> (BitWidth(dtype) - 1) != 0;
   const char* text = negative ? "-nan" : "nan";
   const int payload_bits = PayloadBits(dtype);
   if (payload_bits == 0) return text;
@@ -73,7 +74,7 @@ std::string PrintNan(DType dtype, const char* element, bool negative) {
 
 std::string PrintFloat(DType dtype, const char* element) {
   const double value = ElementAsDouble(dtype, element);
-  if (std::isnan(value)) return PrintNan(dtype, element, std::signbit(value));
+  if (std::isnan(value)) return PrintNan(dtype, element);
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   if (dtype == DType::kF32) {
     std::string text = WithDigits(6, value);

@@ -203,10 +203,11 @@ absl::string_view TextLexer::Remainder() {
 absl::Status TextLexer::ExpectEnd() { return AtEnd() ? absl::OkStatus() : Error("the end"); }
 
 absl::Status TextLexer::Error(absl::string_view expected) const {
-  const char* place = rest_.data();
+  const absl::string_view rest = absl::StripLeadingAsciiWhitespace(rest_);
+  const char* place = rest.data();
   const bool inside = place >= text_.data() && place <= text_.data() + text_.size();
   const int64_t line = inside ? 1 + std::count(text_.data(), place, '\n') : 0;
-  absl::string_view found = rest_.substr(0, std::min<size_t>(rest_.find('\n'), 40));
+  absl::string_view found = rest.substr(0, std::min<size_t>(rest.find('\n'), 40));
   return absl::InvalidArgumentError(
       absl::StrCat("line ", line, ": expected ", expected, " at '", absl::Utf8SafeCHexEscape(found), "'"));
 }

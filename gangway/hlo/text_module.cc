@@ -196,6 +196,7 @@ void PrintModuleLine(const Module& module, std::string* out) {
   writer.Flag("is_scheduled", config.is_scheduled);
   if (!config.aliases.empty()) writer.Add("input_output_alias", absl::StrCat("{ ", PrintAliases(config), " }"));
   if (!config.donors.empty()) writer.Add("buffer_donor", absl::StrCat("{ ", PrintDonors(config), " }"));
+  absl::StrAppend(out, config.extra_text);
   if (config.result_layout.has_value()) writer.Add("entry_computation_layout", PrintEntryLayout(config));
   PrintFlags("allow_spmd_sharding_propagation_to_parameters", config.propagate_to_parameters, &writer);
   PrintFlags("allow_spmd_sharding_propagation_to_output", config.propagate_to_output, &writer);
@@ -207,7 +208,7 @@ void PrintModuleLine(const Module& module, std::string* out) {
   PrintStrings("result_memory_kinds", config.result_memory_kinds, &writer);
   PrintStrings("parameter_layout_modes", config.parameter_layout_modes, &writer);
   PrintStrings("result_layout_modes", config.result_layout_modes, &writer);
-  absl::StrAppend(out, config.extra_text, "\n\n");
+  absl::StrAppend(out, "\n\n");
 }
 
 absl::Status ReadMeshesAttribute(Module* module) {

@@ -98,7 +98,8 @@ absl::StatusOr<Attributes> ReadWindowAttr(const AttributeContext& context, Attri
 }
 
 void WriteWindowAttr(const Instruction& instruction, AttributeWriter* writer) {
-  writer->Add("window", PrintWindow(instruction.attr<WindowAttr>().window));
+  const Window& window = instruction.attr<WindowAttr>().window;
+  if (!window.empty()) writer->Add("window", PrintWindow(window));
 }
 
 // One of the three label groups, `b01f`: places of two letters and of the spatial digits.

@@ -77,6 +77,10 @@ absl::StatusOr<TileAssignment> ConsumeTileAssignment(TextCursor* cursor) {
   TileAssignment tiles;
   if (cursor->Consume("devices=")) {
     GW_RETURN_IF_ERROR(ConsumeTiles(cursor, &tiles));
+  } else if (cursor->Consume("maximal_mesh[device_id=")) {
+    tiles.kind = Kind::kMaximal;
+    GW_ASSIGN_OR_RETURN(tiles.maximal_device, cursor->Int());
+    GW_RETURN_IF_ERROR(cursor->Expect("]"));
   } else {
     GW_ASSIGN_OR_RETURN(tiles.kind, ConsumeKind(cursor));
     if (tiles.kind == Kind::kMaximal) {

@@ -58,7 +58,7 @@ struct StackFrames {
     friend bool operator==(const Location&, const Location&) = default;
   };
   struct Frame {
-    int location = 0, parent = 0;
+    int location = 0, parent = 0;  // ids from 1; parent 0: none
     friend bool operator==(const Frame&, const Frame&) = default;
   };
   std::vector<std::string> files, functions;

@@ -1,5 +1,7 @@
 #include "gangway/hlo/text_module.h"
 
+#include <algorithm>
+
 #include "absl/strings/escaping.h"
 #include "gangway/hlo/text_attributes.h"
 #include "gangway/mesh/hlo_sharding.h"
@@ -252,9 +254,12 @@ absl::Status ReadStackFrames(TextLexer* lexer, StackFrames* frames) {
                               {"column", &at.column},
                               {"end_column", &at.end_column}});
   }));
-  return ReadTable("StackFrames", lexer, [&] {
+  return ReadTable("StackFrames", lexer, [&]() -> absl::Status {
     StackFrames::Frame& frame = frames->frames.emplace_back();
-    return ReadFields(lexer, {{"file_location_id", &frame.location}, {"parent_frame_id", &frame.parent}});
+    int parent_after = 0;  // the text counts "no parent" as 1
+    GW_RETURN_IF_ERROR(ReadFields(lexer, {{"file_location_id", &frame.location}, {"parent_frame_id", &parent_after}}));
+    frame.parent = std::max(parent_after - 1, 0);
+    return absl::OkStatus();
   });
 }
 
@@ -278,7 +283,7 @@ void PrintStackFrames(const StackFrames& frames, std::string* out) {
   absl::StrAppend(out, "\nStackFrames\n");
   for (size_t i = 0; i < frames.frames.size(); ++i) {
     const StackFrames::Frame& frame = frames.frames[i];
-    absl::StrAppend(out, i + 1, " {file_location_id=", frame.location, " parent_frame_id=", frame.parent, "}\n");
+    absl::StrAppend(out, i + 1, " {file_location_id=", frame.location, " parent_frame_id=", frame.parent + 1, "}\n");
   }
   absl::StrAppend(out, "\n\n");
 }

@@ -117,7 +117,8 @@ class EntryFunction {
     config().parameter_memory_kinds.resize(count);
     config().parameter_layout_modes.resize(count);
     for (uint32_t i = 0; i < count; ++i) {
-      GW_ASSIGN_OR_RETURN_WITH(Shape shape, program_.ShapeOf(block.arguments[i]), absl::StrCat("argument ", i));
+      GW_ASSIGN_OR_RETURN_WITH(Shape shape, program_.ShapeOf(block.arguments[i]),
+                               absl::StrCat(function_.Describe(), ": attribute function_type: argument ", i));
       GW_ASSIGN_OR_RETURN_WITH(Annotations annotations, ReadAnnotations(dictionaries[i], shape),
                                absl::StrCat("argument ", i));
       const int64_t leaves = LeafCount(shape);

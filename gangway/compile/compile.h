@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "gangway/hlo/module.h"
 #include "gangway/mesh/sharding.h"
 #include "gangway/tensor/shape.h"
@@ -21,6 +23,8 @@ struct CompileOptions {
   // May completion choose these shardings? One per flattened parameter / output; empty means as the module says.
   std::vector<bool> propagate_to_parameters;
   std::vector<bool> propagate_to_output;
+  // Called with the module after each stage: "input", "cleaned", "propagated", "partitioned", "per-device", "hosted".
+  std::function<void(absl::string_view stage, const hlo::Module& module)> dump;
 };
 
 // A parameter or an output of the whole program, as the user sees it.

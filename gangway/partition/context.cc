@@ -81,6 +81,12 @@ absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sha
   for (const Version& version : VersionsOf(value)) {
     if (version.sharding == to) return version.local;
   }
+  // Partial results of one reduction become whole before they become partial results of another.
+  if (!to.unreduced.empty() && !value.sharding.unreduced.empty() && to.reduction != value.sharding.reduction) {
+    Sharding whole = to;
+    whole.unreduced.clear();
+    GW_RETURN_IF_ERROR(Reshard(value, whole).status());
+  }
   const ReshardPlan* best = nullptr;
   Instruction* source = nullptr;
   absl::Status failure;

@@ -49,7 +49,7 @@ void UnpackLeaves(const Literal& literal, std::vector<Literal>* leaves) {
 std::string Difference(const Literal& expected, const Literal& got, double tolerance) {
   const DType dtype = expected.shape().dtype();
   const int width = ByteWidth(dtype);
-  double largest = 0;
+  double largest = 1;  // sums that cancel leave errors of the size of their terms
   for (int64_t i = 0; i < expected.shape().ElementCount(); ++i) {
     const double value = std::abs(ElementAsDouble(dtype, expected.data() + i * width));
     if (std::isfinite(value)) largest = std::max(largest, value);

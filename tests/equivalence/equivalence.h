@@ -11,7 +11,7 @@ namespace gangway::equivalence {
 
 struct CheckOptions {
   uint64_t seed = 0;        // of the arguments
-  double tolerance = 2e-5;  // of floats, relative to the largest magnitude of the array
+  double tolerance = 2e-5;  // of floats, relative to the largest magnitude of the array, at least 1
   bool propagate = true;    // complete the shardings first; otherwise they are taken as they are
 };
 

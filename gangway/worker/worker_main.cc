@@ -1,0 +1,78 @@
+#include "gangway/worker/worker_main.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "gangway/base/status.h"
+#include "gangway/base/strand.h"
+#include "gangway/collective/gang_keeper.h"
+#include "gangway/device/pjrt/pjrt_client.h"
+#include "gangway/net/grpc/grpc_channel.h"
+#include "gangway/worker/worker.h"
+
+namespace gangway::worker {
+namespace {
+
+constexpr absl::Duration kTick = absl::Milliseconds(20);
+
+// Waits until the task has run on the loop.
+void RunOn(Executor& loop, Task task) {
+  absl::Notification done;
+  loop.Post([&] {
+    task();
+    done.Notify();
+  });
+  done.WaitForNotification();
+}
+
+}  // namespace
+
+absl::Status RunWorkerOn(device::Client& client, std::unique_ptr<net::Channel> channel,
+                         const RunWorkerOptions& options) {
+  Strand loop;
+  SystemClock clock;
+  collective::GangKeeper gangs;
+  auto compiler = MakeThreadExecutor("gw-load");
+  WorkerOptions worker_options;
+  worker_options.name = options.name;
+  worker_options.island = options.island;
+  worker_options.client = &client;
+  worker_options.gangs = &gangs;
+  worker_options.loop = &loop;
+  worker_options.compile = compiler.get();
+  worker_options.clock = &clock;
+  auto worker = std::make_unique<Worker>(worker_options, std::move(channel));
+  Future<Unit> closed = worker->closed();
+  loop.Post([&] { worker->Start(); });
+  bool stopped = false;
+  while (!closed.IsReady() && !stopped) {
+    absl::SleepFor(kTick);
+    loop.Post([&] { worker->Tick(); });
+    stopped = options.stop != nullptr && *options.stop;
+  }
+  RunOn(loop, [&] { worker->Stop(); });
+  compiler.reset();  // what it still compiles posts to a worker that has stopped
+  worker.reset();
+  RunOn(loop, [] {});
+  return stopped ? absl::OkStatus() : closed.Await(absl::Now(), "the worker's end").status();
+}
+
+absl::Status RunWorker(const RunWorkerOptions& options) {
+  device::PjrtOptions pjrt;
+  pjrt.plugin_path = options.plugin;
+  pjrt.create_options.emplace_back("cpu_device_count", int64_t{options.devices});
+  GW_ASSIGN_OR_RETURN_WITH(std::unique_ptr<device::Client> client, device::MakePjrtClient(pjrt),
+                           absl::StrCat("worker ", options.name));
+  GW_ASSIGN_OR_RETURN_WITH(std::unique_ptr<net::Channel> channel,
+                           net::ConnectGrpc(options.controller, absl::Now() + options.connect_timeout),
+                           absl::StrCat("worker ", options.name));
+  if (options.log) {
+    options.log(absl::StrCat("worker ", options.name, ": ", client->devices().size(), " ", client->platform(),
+                             " devices for the controller at ", options.controller));
+  }
+  return RunWorkerOn(*client, std::move(channel), options);
+}
+
+}  // namespace gangway::worker

@@ -1,0 +1,39 @@
+// A worker process: one plugin, its devices, one controller.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gangway/device/device.h"
+
+namespace gangway::net {
+class Channel;
+}
+
+namespace gangway::worker {
+
+struct RunWorkerOptions {
+  std::string name = "worker";
+  int island = 0;
+  std::string plugin;      // path of a PJRT C-API plugin
+  int devices = 1;         // how many the plugin is to have, where it lets us choose (CPU)
+  std::string controller;  // host:port or unix:/path
+  absl::Duration connect_timeout = absl::Seconds(30);
+  // When set and true, the worker takes its leave. Looked at several times a second.
+  const std::atomic<bool>* stop = nullptr;
+  // Called with one line for every event an operator wants to know.
+  std::function<void(const std::string&)> log;
+};
+
+// Runs until the controller is gone or `stop`; blocks the caller. OK after `stop`; otherwise the reason, one line.
+absl::Status RunWorker(const RunWorkerOptions& options);
+
+// The same with a client of the caller's and a channel that is connected already, for a worker inside another process.
+absl::Status RunWorkerOn(device::Client& client, std::unique_ptr<net::Channel> channel,
+                         const RunWorkerOptions& options);
+
+}  // namespace gangway::worker

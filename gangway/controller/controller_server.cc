@@ -82,7 +82,6 @@ class ServerImpl final : public ControllerServer {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ControllerServer>> StartControllerServer(ControllerServerOptions options) {
-  if (options.controller.compile == nullptr) options.controller.compile = CompileArtifact;
   auto server = std::make_unique<ServerImpl>(std::move(options.controller));
   if (!options.worker_address.empty()) GW_RETURN_IF_ERROR(server->Listen(options.worker_address));
   return std::unique_ptr<ControllerServer>(std::move(server));

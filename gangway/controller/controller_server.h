@@ -13,8 +13,7 @@ namespace gangway::controller {
 
 struct ControllerServerOptions {
   std::string worker_address = "127.0.0.1:0";  // where workers connect: host:port or unix:/path; empty: nowhere
-  // `compile` may be left empty: then CompileArtifact.
-  ControllerOptions controller;
+  ControllerOptions controller;                // `compile` is CompileArtifact, but in tests
 };
 
 // Thread-safe. Whoever uses the controller must be gone before the destructor, which sends the workers away.

@@ -8,7 +8,7 @@
 #include "gangway/base/status.h"
 #include "gangway/base/strand.h"
 #include "gangway/collective/gang_keeper.h"
-#include "gangway/device/pjrt/pjrt_client.h"
+#include "gangway/device/pjrt/client.h"
 #include "gangway/net/grpc/grpc_channel.h"
 #include "gangway/worker/worker.h"
 
@@ -18,7 +18,7 @@ namespace {
 constexpr absl::Duration kTick = absl::Milliseconds(20);
 
 // Waits until the task has run on the loop.
-void RunOn(Executor& loop, Task task) {
+void RunOn(Executor& loop, const std::function<void()>& task) {
   absl::Notification done;
   loop.Post([&] {
     task();

@@ -180,6 +180,7 @@ TEST_F(ProcessesTest, BadPluginsAndAddresses) {
   EXPECT_THAT(std::string(worker::RunWorker(options).message()), HasSubstr("cannot reach 127.0.0.1:1"));
   controller::ControllerServerOptions taken;
   taken.worker_address = server_->worker_address();
+  taken.controller.compile = CompileHloText;
   EXPECT_THAT(std::string(controller::StartControllerServer(taken).status().message()), HasSubstr("cannot listen"));
 }
 

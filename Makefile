@@ -24,7 +24,7 @@ export CCACHE_NOHASHDIR ?= 1
 CXX_FOLDERS := $(wildcard gangway fuzz tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test bench lint format lock clean \
+.PHONY: help setup build executable demo test bench lint format lock clean \
   check-lint check-cc check-text check-py
 .DELETE_ON_ERROR:
 
@@ -72,7 +72,6 @@ $(STAMPS)/venv-newest: requirements-newest.lock $(STAMPS)/packages
 
 build/build.ninja: CMakeLists.txt $(wildcard cmake/*.cmake) $(STAMPS)/venv
 	cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=g++ \
-	  -DPython3_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python \
 	  $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache) > $(STAMPS)/cmake.log \
 	  || { cat $(STAMPS)/cmake.log >&2; exit 1; }
 	@touch $@
@@ -80,7 +79,11 @@ build/build.ninja: CMakeLists.txt $(wildcard cmake/*.cmake) $(STAMPS)/venv
 build: build/build.ninja
 	@ninja -C build -j$(JOBS)
 
-demo: build
+# The demo and the benchmarks need no test program.
+executable: build/build.ninja
+	@ninja -C build -j$(JOBS) gangway
+
+demo: executable
 	build/gangway run --devices $(DEVICES) -- python examples/train_transformer.py --steps $(STEPS) --out $(OUT)
 
 # Cheap checks first; each kind runs even when an earlier one failed, and any failure fails the target.
@@ -99,7 +102,7 @@ check-text:
 check-py:
 	python -m pytest
 
-bench: build
+bench: executable
 	python bench/train.py
 	python bench/dispatch.py
 

@@ -1,0 +1,25 @@
+// The commands of the `gangway` executable.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "CLI/CLI.hpp"
+
+namespace gangway::cli {
+
+// What a command does once its options are parsed; returns the process's exit code.
+using Action = std::function<int()>;
+
+// Each adds one subcommand with its options and help to `app` and, when it is the one chosen, sets `*action`. Nothing
+// below cli/ reads a flag or the environment: commands turn them into option values.
+void AddRunCommand(CLI::App& app, Action* action);
+void AddServeCommand(CLI::App& app, Action* action);
+void AddControllerCommand(CLI::App& app, Action* action);
+void AddWorkerCommand(CLI::App& app, Action* action);
+
+// Exit codes of our own failures; `run` passes its command's code on otherwise.
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitFailure = 1;
+
+}  // namespace gangway::cli

@@ -1,0 +1,27 @@
+#include <cstdio>
+
+#include "CLI/CLI.hpp"
+#include "gangway/cli/command.h"
+#include "gangway/cli/compiler_commands.h"
+
+int main(int argc, char** argv) {
+  using namespace gangway::cli;  // NOLINT: this file is the list of commands
+  CLI::App app{
+      "Gangway partitions JAX programs for a mesh of devices and runs them from one controller.\n"
+      "Try: gangway run --devices 8 -- python train.py"};
+  app.name("gangway");
+  app.set_version_flag("--version", "gangway 0.1.0");
+  app.require_subcommand(1);
+  Action action;
+  AddOptCommand(app, &action);
+#ifdef GANGWAY_HAS_PARTITION
+  AddPartitionCommand(app, &action);
+#endif
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    int code = app.exit(error);
+    return code == 0 ? 0 : kExitUsage;
+  }
+  return action();
+}

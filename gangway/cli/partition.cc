@@ -1,0 +1,149 @@
+// gangway partition: a program for one big device in, the program of each device out.
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gangway/base/status.h"
+#include "gangway/cli/compiler_commands.h"
+#include "gangway/cli/program_file.h"
+#include "gangway/compile/compile.h"
+#include "gangway/hlo/proto.h"
+#include "gangway/hlo/text.h"
+#include "gangway/mesh/mesh.h"
+
+namespace gangway::cli {
+namespace {
+
+struct PartitionOptions {
+  std::string input;
+  std::string output = "-";
+  bool stats = false;
+  int64_t devices = 0;
+  std::string mesh;
+  bool proto = false;
+};
+
+// "data=4,model=2"
+absl::StatusOr<Mesh> ParseMesh(const std::string& text) {
+  std::vector<MeshAxis> axes;
+  for (absl::string_view part : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    std::pair<absl::string_view, absl::string_view> axis = absl::StrSplit(part, absl::MaxSplits('=', 1));
+    int64_t size;
+    if (!absl::SimpleAtoi(axis.second, &size)) {
+      return absl::InvalidArgumentError(absl::StrCat("--mesh: expected NAME=SIZE, got '", part, "'"));
+    }
+    axes.push_back({std::string(axis.first), size});
+  }
+  absl::StatusOr<Mesh> mesh = Mesh::Make(std::move(axes));
+  if (!mesh.ok()) return Annotate(mesh.status(), "--mesh");
+  return mesh;
+}
+
+// How many devices: as asked, else as the program's meshes, else as its header says.
+absl::StatusOr<int64_t> DeviceCount(const PartitionOptions& options, hlo::Module* module) {
+  int64_t of_mesh = 0;
+  if (!options.mesh.empty()) {
+    GW_ASSIGN_OR_RETURN(Mesh mesh, ParseMesh(options.mesh));
+    of_mesh = mesh.size();
+    if (module->meshes().empty()) module->meshes().emplace_back("mesh", std::make_shared<const Mesh>(std::move(mesh)));
+  }
+  if (options.devices > 0 && of_mesh > 0 && options.devices != of_mesh) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--devices ", options.devices, " but the mesh has ", of_mesh, " positions"));
+  }
+  if (options.devices > 0) return options.devices;
+  if (of_mesh > 0) return of_mesh;
+  if (module->config().num_partitions > 1) return module->config().num_partitions;
+  for (const auto& [name, mesh] : module->meshes()) {
+    if (!mesh->IsMaximal() && mesh->size() > 1) return mesh->size();
+  }
+  return 1;
+}
+
+nlohmann::ordered_json StatsJson(const compile::CompiledProgram& program) {
+  const compile::ProgramStats& stats = program.stats;
+  nlohmann::ordered_json json;
+  json["name"] = program.name;
+  json["num_partitions"] = stats.num_partitions;
+  json["collectives"] = nlohmann::ordered_json::object();
+  double total = 0;
+  for (const auto& [kind, of_kind] : stats.collectives) {
+    json["collectives"][kind] = {{"count", of_kind.count},
+                                 {"executed", of_kind.executed},
+                                 {"bytes_received_per_device", of_kind.bytes_received}};
+    total += of_kind.bytes_received;
+  }
+  json["bytes_received_per_device"] = total;
+  json["flops_per_device"] = stats.flops_per_device;
+  json["flops_total"] = stats.flops_total;
+  json["bytes_accessed_per_device"] = stats.bytes_accessed_per_device;
+  json["peak_bytes_per_device"] = stats.peak_bytes_per_device;
+  json["seconds"] = stats.seconds;
+  json["replicated_fallbacks"] = nlohmann::ordered_json::array();
+  for (const compile::ReplicatedFallback& fallback : program.fallbacks) {
+    json["replicated_fallbacks"].push_back(
+        {{"instruction", fallback.instruction}, {"reason", fallback.reason}, {"bytes", fallback.bytes}});
+  }
+  return json;
+}
+
+absl::Status Partition(const PartitionOptions& options) {
+  auto begin = std::chrono::steady_clock::now();
+  GW_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, ReadProgram(options.input));
+  compile::CompileOptions compile_options;
+  GW_ASSIGN_OR_RETURN(compile_options.num_partitions, DeviceCount(options, module.get()));
+  compile_options.host_collectives = false;
+  GW_ASSIGN_OR_RETURN_WITH(compile::CompiledProgram program, compile::CompileModule(std::move(module), compile_options),
+                           options.input);
+  // Reading included: what a user waits for.
+  program.stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::string text;
+  if (options.proto) {
+    GW_ASSIGN_OR_RETURN(text, hlo::SerializeModule(*program.per_device));
+  } else {
+    text = hlo::PrintModule(*program.per_device);
+  }
+  // Statistics take the program's place on standard output.
+  bool write_program = !options.stats || options.output != "-";
+  if (write_program) GW_RETURN_IF_ERROR(WriteFile(options.output, text));
+  if (!options.stats) return absl::OkStatus();
+  return WriteFile("-", absl::StrCat(StatsJson(program).dump(2), "\n"));
+}
+
+}  // namespace
+
+void AddPartitionCommand(CLI::App& app, Action* action) {
+  auto options = std::make_shared<PartitionOptions>();
+  CLI::App* command = app.add_subcommand(
+      "partition",
+      "Partition a program for a mesh of devices: writes the one program that every device runs, or its statistics");
+  command
+      ->add_option("FILE", options->input,
+                   "Program: StableHLO artifact (jax.export), HLO text or HloModuleProto; - is standard input")
+      ->required();
+  command->add_option("-o,--output", options->output, "Where to write the per-device program; - is standard output")
+      ->capture_default_str();
+  command->add_flag(
+      "--stats", options->stats,
+      "Print statistics as JSON instead of the program (which -o still writes): collectives with counts and "
+      "bytes received per device, loop bodies times their trip count; flops; memory; replicated fallbacks");
+  command->add_option("--devices", options->devices, "Number of devices, where the program does not say")
+      ->check(CLI::Range(1, 1 << 24));
+  command->add_option("--mesh", options->mesh, "Mesh where the program has none, for example data=4,model=2");
+  command->add_flag("--proto", options->proto, "Write an HloModuleProto instead of text");
+  command->callback([options, action] {
+    *action = [options] {
+      absl::Status status = Partition(*options);
+      if (status.ok()) return 0;
+      std::fprintf(stderr, "gangway partition: %s\n", std::string(status.message()).c_str());
+      return kExitFailure;
+    };
+  });
+}
+
+}  // namespace gangway::cli

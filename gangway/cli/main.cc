@@ -14,9 +14,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   Action action;
   AddOptCommand(app, &action);
-#ifdef GANGWAY_HAS_PARTITION
   AddPartitionCommand(app, &action);
-#endif
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -63,10 +63,13 @@ void AddOptCommand(CLI::App& app, Action* action) {
   command->add_option("FILE", options->input,
                       "Program: HLO text, HloModuleProto or StableHLO artifact; - is standard input");
   command->add_option("--pass", options->passes, "Passes in order, comma separated; none only reads and prints")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("-o,--output", options->output, "Where to write the result; - is standard output")
       ->capture_default_str();
-  command->add_option("--skip", options->skip, "Passes to leave out, comma separated")->delimiter(',');
+  command->add_option("--skip", options->skip, "Passes to leave out, comma separated")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--bisect-limit", options->bisect_limit, "Run only the first N passes: to find the one at fault");
   command->add_option("--dump", options->dump_folder, "Folder for the module before the first and after every pass")
       ->check(CLI::ExistingDirectory);

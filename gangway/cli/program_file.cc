@@ -20,9 +20,9 @@ namespace {
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
   std::ifstream file(path, std::ios::binary);
-  std::string content(std::istreambuf_iterator<char>(file), {});
-  if (!file.good() && !file.eof()) return absl::NotFoundError("cannot be read");
   if (!file.is_open()) return absl::NotFoundError("cannot be opened");
+  std::string content(std::istreambuf_iterator<char>(file), {});
+  if (file.bad()) return absl::NotFoundError("cannot be read");
   return content;
 }
 

@@ -2,14 +2,24 @@
 
 Lines: dtype, the double's 64 bits in hex, the expected bits in hex.
 """
+
 import ml_dtypes as m
 import numpy as np
 
 TYPES = {
-    "f16": np.float16, "bf16": m.bfloat16, "f8e5m2": m.float8_e5m2, "f8e4m3": m.float8_e4m3,
-    "f8e4m3fn": m.float8_e4m3fn, "f8e4m3b11fnuz": m.float8_e4m3b11fnuz, "f8e3m4": m.float8_e3m4,
-    "f8e5m2fnuz": m.float8_e5m2fnuz, "f8e4m3fnuz": m.float8_e4m3fnuz, "f4e2m1fn": m.float4_e2m1fn,
-    "f8e8m0fnu": m.float8_e8m0fnu, "f6e3m2fn": m.float6_e3m2fn, "f6e2m3fn": m.float6_e2m3fn,
+    "f16": np.float16,
+    "bf16": m.bfloat16,
+    "f8e5m2": m.float8_e5m2,
+    "f8e4m3": m.float8_e4m3,
+    "f8e4m3fn": m.float8_e4m3fn,
+    "f8e4m3b11fnuz": m.float8_e4m3b11fnuz,
+    "f8e3m4": m.float8_e3m4,
+    "f8e5m2fnuz": m.float8_e5m2fnuz,
+    "f8e4m3fnuz": m.float8_e4m3fnuz,
+    "f4e2m1fn": m.float4_e2m1fn,
+    "f8e8m0fnu": m.float8_e8m0fnu,
+    "f6e3m2fn": m.float6_e3m2fn,
+    "f6e2m3fn": m.float6_e2m3fn,
 }
 EDGES = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e60, -1e60, 464, 464.5, 57344, 61439, 61440, 65504, 65519, 65520, 0.125]
 

@@ -162,14 +162,15 @@ void HandleExecutableMetadata(Session& session, const wire::LoadedExecutableMeta
 }
 
 void HandleExecute(Session& session, const wire::LoadedExecutableExecuteRequest& request, const Reply& reply) {
+  const bool wants_status = request.execute_options().fill_status() || request.result_status_handle() != 0;
   auto execute = [&]() -> absl::StatusOr<controller::ExecuteResult> {
     GW_ASSIGN_OR_RETURN(Executable * executable, Compiled(session, request.loaded_executable_handle()));
     GW_ASSIGN_OR_RETURN(auto arguments, session.Arrays(request.args_handles()));
     controller::ExecuteOptions options;
     for (int index : request.execute_options().non_donatable_input_indices()) options.non_donatable.insert(index);
+    options.notify = wants_status;
     return session.controller().Execute(session.id(), executable->id, arguments, options);
   };
-  bool wants_status = request.execute_options().fill_status() || request.result_status_handle() != 0;
   auto result = execute();
   if (!result.ok()) {
     for (uint64_t handle : request.result_array_handle()) session.PoisonArray(handle, result.status());

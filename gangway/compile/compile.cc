@@ -72,8 +72,8 @@ void FillValues(const hlo::Module& whole, const Shardings& parameters, const Sha
   }
   program->parameters =
       ValuesOf(parameter_shapes, parameters, config.parameter_memory_kinds, config.parameter_layout_modes);
-  program->outputs = ValuesOf(Leaves(whole.entry()->root()->shape()), outputs, config.result_memory_kinds,
-                              config.result_layout_modes);
+  program->outputs =
+      ValuesOf(Leaves(whole.entry()->root()->shape()), outputs, config.result_memory_kinds, config.result_layout_modes);
 }
 
 void FillStats(const hlo::Module& per_device, ProgramStats* stats) {

@@ -14,7 +14,7 @@ using rules::FactorKind;
 using rules::OpRule;
 
 // Charges against moved bytes: one flop of a dot or convolution, one byte read or written.
-constexpr double kBytesPerFlop = 0.005;
+constexpr double kBytesPerFlop = 0.05;
 constexpr double kBytesPerTouchedByte = 0.02;
 // Tried exhaustively up to here, factor by factor beyond.
 constexpr double kMaxAssignments = 600;

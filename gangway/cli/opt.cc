@@ -11,6 +11,7 @@
 #include "gangway/cli/program_file.h"
 #include "gangway/hlo/text.h"
 #include "gangway/passes/pipeline.h"
+#include "gangway/propagate/propagate.h"
 
 namespace gangway::cli {
 namespace {
@@ -25,7 +26,22 @@ struct OptOptions {
   bool list = false;
 };
 
+absl::StatusOr<bool> RunPropagate(hlo::Module& module) {
+  GW_RETURN_IF_ERROR(propagate::Propagate(module, {}, nullptr));
+  return true;
+}
+
+// Completion of shardings stands beside the clean-up passes: it needs the rules, they do not.
+constexpr char kPropagate[] = "propagate";
+
+absl::Status AddPass(const std::string& name, passes::Pipeline* pipeline) {
+  if (name != kPropagate) return pipeline->AddByName(name);
+  pipeline->Add(kPropagate, RunPropagate);
+  return absl::OkStatus();
+}
+
 void PrintPasses() {
+  std::printf("%-20s %s\n", kPropagate, "gives every value a sharding, from the annotated ones");
   for (const passes::Pass& pass : passes::AllPasses()) {
     std::printf("%-20s %s\n", std::string(pass.name).c_str(), std::string(pass.summary).c_str());
   }
@@ -49,7 +65,7 @@ passes::PipelineOptions PipelineOptionsOf(const OptOptions& options) {
 absl::Status Opt(const OptOptions& options) {
   GW_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, ReadProgram(options.input));
   passes::Pipeline pipeline;
-  for (const std::string& pass : options.passes) GW_RETURN_IF_ERROR(pipeline.AddByName(pass));
+  for (const std::string& pass : options.passes) GW_RETURN_IF_ERROR(AddPass(pass, &pipeline));
   GW_RETURN_IF_ERROR_WITH(pipeline.Run(*module, PipelineOptionsOf(options)).status(), options.input);
   module->SortComputations();
   return WriteFile(options.output, hlo::PrintModule(*module));

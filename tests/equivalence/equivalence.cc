@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
 #include "gangway/eval/evaluate.h"
-#include "gangway/mesh/geometry.h"
+#include "gangway/hlo/verifier.h"
 #include "gangway/partition/partition.h"
 #include "gangway/propagate/propagate.h"
 #include "tests/equivalence/shards.h"
@@ -103,6 +103,9 @@ absl::Status CheckEquivalent(const hlo::Module& module, const CheckOptions& opti
     GW_RETURN_IF_ERROR_WITH(propagate::Propagate(*annotated, {}, nullptr), "propagate");
   }
   GW_ASSIGN_OR_RETURN_WITH(partition::Partitioned partitioned, partition::PartitionModule(*annotated), "partition");
+  if (const absl::Status sound = hlo::Verify(*partitioned.module); !sound.ok()) {
+    return Annotate(sound, absl::StrCat("per-device program\n", partitioned.module->ToString(), "\n"));
+  }
   const Arguments arguments = MakeArguments(module, partitioned.parameters, options.seed);
   GW_ASSIGN_OR_RETURN_WITH(const Literal expected, eval::Evaluate(module, arguments.whole), "whole program");
   auto results = eval::EvaluateSpmd(*partitioned.module, arguments.per_device, devices);

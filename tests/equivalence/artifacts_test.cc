@@ -1,0 +1,77 @@
+// Programs that stock JAX sent: the small ones are run whole and partitioned, all of them must compile.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "gangway/compile/compile.h"
+#include "gangway/hlo/verifier.h"
+#include "gangway/passes/passes.h"
+#include "gangway/stablehlo/reader.h"
+#include "gtest/gtest.h"
+#include "tests/equivalence/equivalence.h"
+
+namespace gangway::equivalence {
+namespace {
+
+constexpr char kTestdata[] = "gangway/stablehlo/testdata";
+
+std::vector<std::filesystem::path> Artifacts(const std::string& folder) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(kTestdata) / folder)) {
+    paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+absl::StatusOr<std::unique_ptr<hlo::Module>> Read(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  return stablehlo::ReadPortableArtifact(bytes.str());
+}
+
+// The evaluator has no host to call back to and no plugin's libraries, and a manual region means nothing on one device.
+bool NeedsMore(const hlo::Module& module) {
+  for (const auto& computation : module.computations()) {
+    for (const auto& instruction : computation->instructions()) {
+      const auto* call = instruction->attr_if<hlo::CustomCallAttr>();
+      if (call != nullptr && call->target != "Sharding") return true;
+    }
+  }
+  return false;
+}
+
+TEST(Artifacts, SmallOnesComputeTheSamePartitioned) {
+  int run = 0;
+  for (const auto& path : Artifacts("jax")) {
+    auto module = Read(path);
+    if (!module.ok() || (*module)->config().num_partitions < 2 || NeedsMore(**module)) continue;
+    ASSERT_TRUE(passes::RunInlineCalls(**module).ok());
+    CheckOptions options;
+    options.tolerance = 1e-3;  // sums over random numbers, then exponentials of them
+    const absl::Status status = CheckEquivalent(**module, options);
+    EXPECT_TRUE(status.ok()) << path << ": " << status.message();
+    ++run;
+  }
+  EXPECT_GT(run, 10);
+}
+
+TEST(Artifacts, AllCompile) {
+  for (const std::string folder : {"jax", "programs"}) {
+    for (const auto& path : Artifacts(folder)) {
+      auto module = Read(path);
+      if (!module.ok()) continue;  // refused by the reader, whose tests say why
+      compile::CompileOptions options;
+      options.num_partitions = (*module)->config().num_partitions;
+      const auto program = compile::CompileModule(*std::move(module), options);
+      ASSERT_TRUE(program.ok()) << path << ": " << program.status();
+      const absl::Status sound = hlo::Verify(*program->per_device);
+      EXPECT_TRUE(sound.ok()) << path << ": " << sound;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gangway::equivalence

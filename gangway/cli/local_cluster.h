@@ -1,0 +1,49 @@
+// A controller and a worker on this machine, as child processes on loopback: what `run` and `serve` stand on.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "gangway/cli/process.h"
+
+namespace gangway::cli {
+
+struct LocalClusterOptions {
+  int devices = 8;
+  int port = 0;             // for clients; 0: any free one
+  std::string plugin;       // PJRT plugin; "" finds the CPU plugin
+  std::string status_file;  // "" for none
+  std::string log_level = "warn";
+};
+
+// Both processes die with this object and with this process. Used from one thread.
+class LocalCluster {
+ public:
+  // Returns once clients can be served; says which process failed and why otherwise.
+  static absl::StatusOr<LocalCluster> Start(const LocalClusterOptions& options);
+
+  const std::string& address() const { return address_; }  // host:port for clients
+  // OK while both live; otherwise which one ended and how (once per process).
+  absl::Status Check();
+  bool controller_alive() { return controller_.running(); }
+  void Stop();
+
+ private:
+  LocalCluster(Process controller, Process worker, std::string address)
+      : controller_(std::move(controller)), worker_(std::move(worker)), address_(std::move(address)) {}
+
+  Process controller_;
+  Process worker_;
+  std::string address_;
+  bool reported_controller_ = false;
+  bool reported_worker_ = false;
+};
+
+// The CPU plugin's shared library: GANGWAY_PLUGIN, the active virtual environment, the one beside this executable's
+// build folder.
+absl::StatusOr<std::string> FindCpuPlugin();
+// The folder that holds jax_plugins/gangway, to be put on PYTHONPATH.
+absl::StatusOr<std::string> FindPythonFolder();
+
+}  // namespace gangway::cli

@@ -1,0 +1,118 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gangway/cli/command.h"
+#include "gangway/cli/local_cluster.h"
+#include "gangway/cli/process.h"
+#include "gangway/cli/signals.h"
+
+namespace gangway::cli {
+namespace {
+
+struct RunOptions {
+  LocalClusterOptions cluster;
+  std::vector<std::string> command;
+};
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "gangway: %s\n", std::string(status.message()).c_str());
+  return kExitFailure;
+}
+
+// What stock JAX needs to find us, without any import in the script.
+std::map<std::string, std::string> ClientEnvironment(const std::string& address, const std::string& python) {
+  auto get = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  std::map<std::string, std::string> environment;
+  std::string path = get("PYTHONPATH");
+  environment["PYTHONPATH"] = path.empty() ? python : absl::StrCat(python, ":", path);
+  environment["GANGWAY_ADDRESS"] = address;
+  environment["JAX_BACKEND_TARGET"] = absl::StrCat("grpc://", address);  // for JAX's own `proxy` backend
+  environment["IFRT_PROXY_USE_INSECURE_GRPC_CREDENTIALS"] = "true";
+  // A user's own list stays when it names us, e.g. "gangway,cpu" for a local CPU beside.
+  std::string platforms = get("JAX_PLATFORMS");
+  bool names_us = absl::StrContains(platforms, "gangway") || absl::StrContains(platforms, "proxy");
+  environment["JAX_PLATFORMS"] = names_us ? platforms : "gangway";
+  return environment;
+}
+
+// Waits for the command; passes signals on, and takes it down when it ignores them. A command in our own group has seen
+// the terminal's Ctrl-C itself.
+int Supervise(Process& command, LocalCluster& cluster, bool shares_group) {
+  int passed_on = 0;
+  absl::Time kill_at = absl::InfiniteFuture();
+  while (true) {
+    if (auto ending = command.Wait(absl::Milliseconds(20))) return ending->code;
+    if (absl::Status status = cluster.Check(); !status.ok()) Fail(status);
+    if (CaughtCount() > passed_on) {
+      passed_on = CaughtCount();
+      if (!shares_group || CaughtSignal() != SIGINT) command.Signal(CaughtSignal());
+      kill_at = std::min(kill_at, absl::Now() + absl::Seconds(10));
+    }
+    if (absl::Now() > kill_at) command.Signal(SIGKILL);
+  }
+}
+
+int Run(const RunOptions& options) {
+  CatchSignals();
+  absl::StatusOr<std::string> python = FindPythonFolder();
+  if (!python.ok()) return Fail(python.status());
+  absl::StatusOr<LocalCluster> cluster = LocalCluster::Start(options.cluster);
+  if (!cluster.ok()) return CaughtSignal() != 0 ? 128 + CaughtSignal() : Fail(cluster.status());
+  ProcessOptions command_options;
+  command_options.command = options.command;
+  command_options.environment = ClientEnvironment(cluster->address(), *python);
+  // In a terminal the command shares our group, so that it may read the keyboard and Ctrl-C reaches it; else it gets
+  // its own, and everything it starts can be ended with it.
+  command_options.own_group = !isatty(STDIN_FILENO);
+  absl::StatusOr<Process> command = Process::Start(command_options);
+  if (!command.ok()) {
+    Fail(command.status());
+    return 127;
+  }
+  int code = Supervise(*command, *cluster, !command_options.own_group);
+  cluster->Stop();
+  return code;
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App& app, Action* action) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command =
+      app.add_subcommand("run", "Run a JAX script on a local cluster: gangway run --devices 8 -- python train.py");
+  command->footer(
+      "Starts a controller and a worker on loopback, sets the environment so that stock JAX finds them, runs the "
+      "command,\n"
+      "passes on its output and exit code, and takes everything down, also when interrupted.");
+  command->add_option("--devices", options->cluster.devices, "Devices of the worker")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--plugin", options->cluster.plugin,
+                      "PJRT plugin (shared library); default: the CPU plugin of the wheel xla_cpu_pjrt");
+  command->add_option("--port", options->cluster.port, "Port for clients; 0 picks a free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  command->add_option("--status-file", options->cluster.status_file,
+                      "Write live counts (sessions, arrays, bytes) to this JSON file");
+  command->add_option("--log-level", options->cluster.log_level, "trace, debug, info, warn or error")
+      ->capture_default_str();
+  command->add_option("command", options->command, "The command and its arguments, after --")->required();
+  command->positionals_at_end();
+  command->callback([options, action] { *action = [options] { return Run(*options); }; });
+}
+
+}  // namespace gangway::cli

@@ -1,0 +1,53 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/time/clock.h"
+#include "gangway/cli/command.h"
+#include "gangway/cli/local_cluster.h"
+#include "gangway/cli/signals.h"
+
+namespace gangway::cli {
+namespace {
+
+int Serve(const LocalClusterOptions& options) {
+  CatchSignals();
+  absl::StatusOr<LocalCluster> cluster = LocalCluster::Start(options);
+  if (!cluster.ok()) {
+    std::fprintf(stderr, "gangway: %s\n", std::string(cluster.status().message()).c_str());
+    return kExitFailure;
+  }
+  std::printf("gangway: serving %d devices at %s\n", options.devices, cluster->address().c_str());
+  std::printf("gangway: GANGWAY_ADDRESS=%s JAX_PLATFORMS=gangway PYTHONPATH=%s python your_script.py\n",
+              cluster->address().c_str(), FindPythonFolder().value_or("python").c_str());
+  std::fflush(stdout);
+  while (CaughtSignal() == 0) {
+    absl::SleepFor(absl::Milliseconds(50));
+    absl::Status status = cluster->Check();
+    if (!status.ok()) std::fprintf(stderr, "gangway: %s\n", std::string(status.message()).c_str());
+    if (!cluster->controller_alive()) return kExitFailure;
+  }
+  cluster->Stop();
+  return 0;
+}
+
+}  // namespace
+
+void AddServeCommand(CLI::App& app, Action* action) {
+  auto options = std::make_shared<LocalClusterOptions>();
+  CLI::App* command = app.add_subcommand("serve", "Keep a local cluster up for many clients, until interrupted");
+  command->add_option("--devices", options->devices, "Devices of the worker")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--port", options->port, "Port for clients; 0 picks a free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  command->add_option("--plugin", options->plugin,
+                      "PJRT plugin (shared library); default: the CPU plugin of the wheel xla_cpu_pjrt");
+  command->add_option("--status-file", options->status_file,
+                      "Write live counts (sessions, arrays, bytes) to this JSON file");
+  command->add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();
+  command->callback([options, action] { *action = [options] { return Serve(*options); }; });
+}
+
+}  // namespace gangway::cli

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "gangway/base/status.h"
 
 namespace gangway::cli {
@@ -37,6 +38,20 @@ std::string PluginIn(const fs::path& environment) {
     if (fs::exists(plugin, error)) return plugin.string();
   }
   return "";
+}
+
+// Waits for the controller to have all devices, or for the first of both to fail.
+absl::Status AwaitReady(Process& controller, Process& worker) {
+  absl::Time deadline = absl::Now() + kStartDeadline;
+  while (true) {
+    absl::StatusOr<std::string> ready = controller.AwaitAnnouncement(absl::Milliseconds(20));
+    if (ready.ok()) return absl::OkStatus();
+    if (!absl::IsDeadlineExceeded(ready.status())) return Annotate(ready.status(), "controller");
+    // A worker announces nothing but why it failed.
+    absl::Status failed = worker.AwaitAnnouncement(absl::Milliseconds(1)).status();
+    if (!absl::IsDeadlineExceeded(failed)) return Annotate(failed, "worker");
+    if (absl::Now() > deadline) return absl::DeadlineExceededError("the worker's devices did not join in time");
+  }
 }
 
 }  // namespace
@@ -82,8 +97,7 @@ absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& opti
     controller_options.command.push_back(absl::StrCat("--status-file=", options.status_file));
   }
   GW_ASSIGN_OR_RETURN(Process controller, Process::Start(controller_options));
-  // The controller says where workers and clients find it, "WORKERS CLIENTS"; clients are served once all devices are
-  // there.
+  // First it says where workers and clients find it, "WORKERS CLIENTS", then "ready" once all devices have joined.
   GW_ASSIGN_OR_RETURN_WITH(std::string line, controller.AwaitAnnouncement(kStartDeadline), "controller");
   std::vector<std::string> addresses = absl::StrSplit(line, ' ');
   if (addresses.size() != 2) return absl::InternalError(absl::StrCat("controller announced '", line, "'"));
@@ -98,7 +112,7 @@ absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& opti
                             absl::StrCat("--plugin=", plugin),
                             absl::StrCat("--log-level=", options.log_level)};
   GW_ASSIGN_OR_RETURN(Process worker, Process::Start(worker_options));
-  GW_RETURN_IF_ERROR_WITH(worker.AwaitAnnouncement(kStartDeadline).status(), "worker");
+  GW_RETURN_IF_ERROR(AwaitReady(controller, worker));
   return LocalCluster(std::move(controller), std::move(worker), addresses[1]);
 }
 

@@ -7,11 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
@@ -121,6 +124,8 @@ absl::StatusOr<std::string> Process::AwaitAnnouncement(absl::Duration timeout) {
     line.push_back(byte);
   }
   line.pop_back();
+  constexpr absl::string_view kError = "error: ";
+  if (absl::StartsWith(line, kError)) return absl::FailedPreconditionError(line.substr(kError.size()));
   return line;
 }
 
@@ -154,7 +159,16 @@ void Announce(int fd, const std::string& line) {
   if (fd < 0) return;
   std::string text = absl::StrCat(line, "\n");
   (void)!write(fd, text.data(), text.size());
-  close(fd);
+}
+
+void AnnounceError(int fd, const std::string& process, const absl::Status& status) {
+  std::string why(status.message());
+  if (fd < 0) {
+    std::fprintf(stderr, "gangway %s: %s\n", process.c_str(), why.c_str());
+    return;
+  }
+  std::replace(why.begin(), why.end(), '\n', ' ');
+  Announce(fd, absl::StrCat("error: ", why));
 }
 
 }  // namespace gangway::cli

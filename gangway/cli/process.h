@@ -38,7 +38,8 @@ class Process {
 
   pid_t pid() const { return pid_; }
   bool running() const { return pid_ > 0 && !ending_.has_value(); }
-  // The line the child announced; DEADLINE_EXCEEDED when it stays silent, ABORTED when it ended first.
+  // The next line the child announced; DEADLINE_EXCEEDED when it stays silent, ABORTED when it ended first. A line
+  // "error: WHY" is returned as the error it tells.
   absl::StatusOr<std::string> AwaitAnnouncement(absl::Duration timeout);
   // Reaps if it has ended.
   std::optional<Ending> Poll();
@@ -55,7 +56,9 @@ class Process {
   std::optional<Ending> ending_;
 };
 
-// Says the line on the pipe given by --announce-fd; nothing when fd is negative. Closes it.
+// Says the line on the pipe given by --announce-fd; nothing when fd is negative.
 void Announce(int fd, const std::string& line);
+// Tells why the process cannot go on, once: to whoever started it, or on standard error when nobody listens.
+void AnnounceError(int fd, const std::string& process, const absl::Status& status);
 
 }  // namespace gangway::cli

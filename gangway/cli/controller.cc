@@ -1,0 +1,101 @@
+// gangway controller: compiles, orders and dispatches; serves JAX clients and workers.
+#include "gangway/controller/controller.h"
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "gangway/base/status.h"
+#include "gangway/cli/command.h"
+#include "gangway/cli/logging.h"
+#include "gangway/cli/process.h"
+#include "gangway/cli/signals.h"
+#include "gangway/cli/status_file.h"
+#include "gangway/controller/controller_server.h"
+#include "gangway/ifrt_proxy/server.h"
+#include "spdlog/spdlog.h"
+
+namespace gangway::cli {
+namespace {
+
+struct ControllerCommandOptions {
+  std::string listen = "127.0.0.1:0";
+  std::string listen_workers = "127.0.0.1:0";
+  int expect_devices = 1;
+  double device_wait_seconds = 60;
+  std::string status_file;
+  std::string log_level = "info";
+  int announce_fd = -1;
+};
+
+// Counts are the loop's: asked for there, written here.
+void UpdateStatusFile(const std::string& path, controller::Controller& controller) {
+  controller::Statistics stats;
+  size_t devices = 0;
+  absl::Notification asked;
+  controller.loop().Post([&] {
+    stats = controller.Stats();
+    devices = controller.devices().size();
+    asked.Notify();
+  });
+  asked.WaitForNotification();
+  WriteStatusFile(path, stats, devices);
+}
+
+absl::Status ServeClients(const ControllerCommandOptions& options) {
+  controller::ControllerServerOptions server_options;
+  server_options.worker_address = options.listen_workers;
+  server_options.controller.compile = controller::CompileArtifact;
+  server_options.controller.log = [](const std::string& line) { spdlog::info("{}", line); };
+  GW_ASSIGN_OR_RETURN(auto server, controller::StartControllerServer(std::move(server_options)));
+  SystemClock clock;
+  ifrt_proxy::ServerOptions proxy_options;
+  proxy_options.address = options.listen;
+  GW_ASSIGN_OR_RETURN(auto proxy, ifrt_proxy::StartServer(server->controller(), clock, proxy_options));
+  std::string host = options.listen.substr(0, options.listen.rfind(':'));
+  std::string clients = absl::StrCat(host, ":", proxy->port());
+  spdlog::info("clients: {}, workers: {}", clients, server->worker_address());
+  Announce(options.announce_fd, absl::StrCat(server->worker_address(), " ", clients));
+  GW_RETURN_IF_ERROR(
+      server->WaitForDevices(options.expect_devices, absl::Now() + absl::Seconds(options.device_wait_seconds)));
+  Announce(options.announce_fd, "ready");
+  while (CaughtSignal() == 0) {
+    absl::SleepFor(absl::Milliseconds(100));
+    if (!options.status_file.empty()) UpdateStatusFile(options.status_file, server->controller());
+  }
+  return absl::OkStatus();
+}
+
+int RunController(const ControllerCommandOptions& options) {
+  CatchSignals();
+  SetUpLogging("controller", options.log_level);
+  absl::Status status = ServeClients(options);
+  if (status.ok()) return 0;
+  AnnounceError(options.announce_fd, "controller", status);
+  return kExitFailure;
+}
+
+}  // namespace
+
+void AddControllerCommand(CLI::App& app, Action* action) {
+  auto options = std::make_shared<ControllerCommandOptions>();
+  CLI::App* command = app.add_subcommand("controller", "Serve JAX clients over workers that connect");
+  command->add_option("--listen", options->listen, "Address for clients, host:port; port 0 picks a free one")
+      ->capture_default_str();
+  command->add_option("--listen-workers", options->listen_workers, "Address for workers, host:port or unix:/path")
+      ->capture_default_str();
+  command->add_option("--expect-devices", options->expect_devices, "Devices that must join, or the controller gives up")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--device-wait", options->device_wait_seconds, "Seconds to wait for them")->capture_default_str();
+  command->add_option("--status-file", options->status_file,
+                      "Write live counts (sessions, arrays, bytes) to this JSON file");
+  command->add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();
+  command->add_option("--announce-fd", options->announce_fd,
+                      "Say both addresses, then " ready ", on this file descriptor");
+  command->callback([options, action] { *action = [options] { return RunController(*options); }; });
+}
+
+}  // namespace gangway::cli

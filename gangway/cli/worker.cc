@@ -1,0 +1,71 @@
+// gangway worker: the devices of one host, at a controller's service.
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "gangway/cli/command.h"
+#include "gangway/cli/local_cluster.h"
+#include "gangway/cli/logging.h"
+#include "gangway/cli/process.h"
+#include "gangway/cli/signals.h"
+#include "gangway/worker/worker_main.h"
+#include "spdlog/spdlog.h"
+
+namespace gangway::cli {
+namespace {
+
+struct WorkerCommandOptions {
+  worker::RunWorkerOptions worker;
+  std::string log_level = "info";
+  int announce_fd = -1;
+};
+
+int RunWorkerCommand(WorkerCommandOptions options) {
+  CatchSignals();
+  SetUpLogging(options.worker.name, options.log_level);
+  if (options.worker.plugin.empty()) {
+    absl::StatusOr<std::string> plugin = FindCpuPlugin();
+    if (!plugin.ok()) {
+      AnnounceError(options.announce_fd, "worker", plugin.status());
+      return kExitFailure;
+    }
+    options.worker.plugin = *std::move(plugin);
+  }
+  std::atomic<bool> stop = false, done = false;
+  options.worker.stop = &stop;
+  options.worker.log = [](const std::string& line) { spdlog::info("{}", line); };
+  std::thread watcher([&] {
+    while (!done && CaughtSignal() == 0) absl::SleepFor(absl::Milliseconds(50));
+    stop = true;
+  });
+  absl::Status status = worker::RunWorker(options.worker);
+  done = true;
+  watcher.join();
+  if (status.ok()) return 0;
+  AnnounceError(options.announce_fd, "worker", status);
+  return kExitFailure;
+}
+
+}  // namespace
+
+void AddWorkerCommand(CLI::App& app, Action* action) {
+  auto options = std::make_shared<WorkerCommandOptions>();
+  options->worker.name = "worker0";
+  CLI::App* command = app.add_subcommand("worker", "Offer this host's devices to a controller");
+  command->add_option("--controller", options->worker.controller, "The controller's address for workers")->required();
+  command->add_option("--devices", options->worker.devices, "Devices, where the plugin lets us choose (CPU)")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--plugin", options->worker.plugin,
+                      "PJRT plugin (shared library); default: the CPU plugin of the wheel xla_cpu_pjrt");
+  command->add_option("--name", options->worker.name, "Unique name in the cluster")->capture_default_str();
+  command->add_option("--island", options->worker.island, "Island: devices with a fast network of their own")
+      ->capture_default_str();
+  command->add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();
+  command->add_option("--announce-fd", options->announce_fd, "Say on this file descriptor why the worker failed");
+  command->callback([options, action] { *action = [options] { return RunWorkerCommand(*options); }; });
+}
+
+}  // namespace gangway::cli

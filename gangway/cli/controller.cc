@@ -94,7 +94,7 @@ void AddControllerCommand(CLI::App& app, Action* action) {
                       "Write live counts (sessions, arrays, bytes) to this JSON file");
   command->add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();
   command->add_option("--announce-fd", options->announce_fd,
-                      "Say both addresses, then " ready ", on this file descriptor");
+                      "Say both addresses, then that all is ready, on this file descriptor");
   command->callback([options, action] { *action = [options] { return RunController(*options); }; });
 }
 

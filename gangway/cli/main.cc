@@ -13,6 +13,10 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "gangway 0.1.0");
   app.require_subcommand(1);
   Action action;
+  AddRunCommand(app, &action);
+  AddServeCommand(app, &action);
+  AddControllerCommand(app, &action);
+  AddWorkerCommand(app, &action);
   AddOptCommand(app, &action);
   AddPartitionCommand(app, &action);
   try {

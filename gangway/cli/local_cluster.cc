@@ -104,6 +104,7 @@ absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& opti
 
   ProcessOptions worker_options;
   worker_options.announces = true;
+  worker_options.environment["TF_CPP_MIN_LOG_LEVEL"] = "2";  // the plugin's chatter
   worker_options.own_group = true;
   worker_options.command = {ExecutablePath().string(),
                             "worker",

@@ -42,6 +42,8 @@ std::map<std::string, std::string> ClientEnvironment(const std::string& address,
   environment["GANGWAY_ADDRESS"] = address;
   environment["JAX_BACKEND_TARGET"] = absl::StrCat("grpc://", address);  // for JAX's own `proxy` backend
   environment["IFRT_PROXY_USE_INSECURE_GRPC_CREDENTIALS"] = "true";
+  // The client's library warns about every insecure channel and about the end of every session; errors still show.
+  if (get("TF_CPP_MIN_LOG_LEVEL").empty()) environment["TF_CPP_MIN_LOG_LEVEL"] = "2";
   // A user's own list stays when it names us, e.g. "gangway,cpu" for a local CPU beside.
   std::string platforms = get("JAX_PLATFORMS");
   bool names_us = absl::StrContains(platforms, "gangway") || absl::StrContains(platforms, "proxy");

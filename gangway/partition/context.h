@@ -44,6 +44,7 @@ class Context {
 
   // --- values of source instructions -------------------------------------------------------------------------------
   const LocalValues& Values(const hlo::Instruction& instruction) const;
+  bool Has(const hlo::Instruction& instruction) const { return values_.contains(&instruction); }
   const LocalValue& Value(const hlo::Instruction& instruction) const { return Values(instruction).front(); }
   void Set(const hlo::Instruction& instruction, LocalValues values);
   void Set(const hlo::Instruction& instruction, hlo::Instruction* local, Sharding sharding);

@@ -277,7 +277,7 @@ class OpPlanner {
         sharding.manual = manual_;
         sharding.unreduced = partial;
         sharding.reduction = plan.reduction;
-        plan.cost += context_.module().planner.Cost(sharding, wanted_[i], WithoutLayout(leaves_[i]));
+        plan.cost += ResultCost(instruction_, static_cast<int64_t>(i), sharding, context_);
       }
       plan.results.push_back(std::move(sharding));
     }
@@ -332,6 +332,27 @@ bool WorthPassing(const Instruction& operand) {
 }
 
 }  // namespace
+
+// The one user adds it to a value that holds partial sums over the same axes.
+static bool JoinsPartialSums(const Instruction& instruction, const Sharding& sharding, const Context& context) {
+  if (sharding.unreduced.empty() || sharding.reduction != Reduction::kSum || instruction.users().size() != 1)
+    return false;
+  const Instruction& user = *instruction.users()[0];
+  if (user.opcode() != Opcode::kAdd) return false;
+  const Instruction& other = *user.operand(user.operand(0) == &instruction ? 1 : 0);
+  if (&other == &instruction || !context.Has(other)) return false;
+  const Sharding& joined = context.Value(other).sharding;
+  return joined.unreduced == sharding.unreduced && joined.reduction == sharding.reduction &&
+         SameMesh(joined.mesh, sharding.mesh);
+}
+
+double ResultCost(const Instruction& instruction, int64_t leaf, const Sharding& sharding, Context& context) {
+  const Shape shape = WithoutLayout(Leaves(instruction.shape())[leaf]);
+  const Sharding wanted = Context::WithManual(context.Wanted(instruction, leaf), sharding.manual);
+  Sharding from = sharding;
+  if (leaf == 0 && JoinsPartialSums(instruction, sharding, context)) from.unreduced.clear();
+  return context.module().planner.Cost(from, wanted, shape);
+}
 
 OpPlanOptions OptionsFor(const Instruction& instruction) {
   OpPlanOptions options;

@@ -41,6 +41,10 @@ OpPlanOptions OptionsFor(const hlo::Instruction& instruction);
 absl::StatusOr<OpPlan> PlanOp(const hlo::Instruction& instruction, const rules::OpRule& rule,
                               const OpPlanOptions& options, Context& context);
 
+// What it costs to have a leaf of the result, lying as `sharding`, where completion wants it. Partial sums that will be
+// added to others over the same axes cost nothing: those are resolved anyway.
+double ResultCost(const hlo::Instruction& instruction, int64_t leaf, const Sharding& sharding, Context& context);
+
 // --- between shardings and factors -----------------------------------------------------------------------------------
 // Axes of each factor in a sharding of a value with these dimensions; as far as factor boundaries allow.
 std::vector<AxisList> ToFactors(const rules::OpRule& rule, const rules::ValueFactors& dims, const Sharding& sharding);

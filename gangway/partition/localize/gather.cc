@@ -169,8 +169,7 @@ absl::Status LocalizeScatter(const Instruction& instruction, Context& context) {
     plan.results[0].dims[d].axes = wanted.dims[d].axes;
   }
   GW_ASSIGN_OR_RETURN(const OpPlan by_rule, PlanOp(instruction, rule, OptionsFor(instruction), context));
-  double by_parts =
-      context.module().planner.Cost(plan.results[0], Context::WithManual(wanted, plan.results[0].manual), global);
+  double by_parts = ResultCost(instruction, 0, plan.results[0], context);
   for (int64_t i = 0; i < 3; ++i)
     by_parts += context.ReshardCost(context.Value(*instruction.operand(i)), plan.operands[i]);
   if (by_rule.cost <= by_parts) return LocalizeByRule(instruction, context);

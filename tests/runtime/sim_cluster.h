@@ -1,0 +1,79 @@
+// A whole cluster in simulated time, one thread, one seed: the controller and workers of production over a simulated
+// network and modelled devices.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gangway/base/sim_timeline.h"
+#include "gangway/base/strand.h"
+#include "gangway/collective/gang_keeper.h"
+#include "gangway/controller/runtime_controller.h"
+#include "gangway/device/device.h"
+#include "gangway/net/sim/sim_network.h"
+#include "gangway/worker/worker.h"
+
+namespace gangway {
+
+// "modelled text|params=2|donate=0": a compiler of one-line programs for modelled devices (see modelled_device.h).
+absl::StatusOr<compile::CompiledProgram> CompileModelled(const std::string& artifact,
+                                                         const compile::CompileOptions& options);
+
+class SimCluster {
+ public:
+  explicit SimCluster(uint64_t seed, sched::SchedulerOptions scheduler = {});
+  ~SimCluster();
+
+  // Joins after a network delay. A name that was lost may join again.
+  void AddWorker(const std::string& name, int devices, net::SimLink link = {});
+  // The worker process ends.
+  void Kill(const std::string& name);
+  // Launches on a device of a worker fail from now on (or no longer).
+  void BreakDevice(const std::string& worker, int device, bool broken);
+  // Buffers in the stores of all workers that live.
+  int64_t StoreBuffers() const;
+
+  // Runs `f(controller)` on its loop and returns what it returns.
+  template <typename F>
+  auto On(F f) {
+    using R = decltype(f(*controller_));
+    std::optional<R> result;
+    loop_.Post([&] { result.emplace(f(*controller_)); });
+    timeline_.executor().RunUntilIdle();
+    return *std::move(result);
+  }
+  // The same from an event of the timeline, where nothing may be waited for.
+  void Post(std::function<void(controller::RuntimeController&)> f) {
+    loop_.Post([this, f = std::move(f)] { f(*controller_); });
+  }
+  void RunFor(absl::Duration span) { timeline_.RunFor(span); }
+
+  SimTimeline& timeline() { return timeline_; }
+  net::SimNetwork& network() { return network_; }
+  controller::RuntimeController& controller() { return *controller_; }
+
+ private:
+  struct Node {
+    std::unique_ptr<device::Client> client;
+    std::unique_ptr<Strand> loop;
+    std::unique_ptr<worker::Worker> worker;
+    std::vector<bool> broken;
+  };
+  void Tick();
+  void Stop(Node& node);
+
+  SimTimeline timeline_;
+  net::SimNetwork network_;
+  Strand loop_;
+  collective::GangKeeper gangs_;
+  std::map<std::string, std::unique_ptr<Node>> nodes_;
+  std::vector<std::unique_ptr<Node>> dead_;  // devices may still be busy with what they were told
+  std::unique_ptr<controller::RuntimeController> controller_;
+  bool stopping_ = false;
+};
+
+}  // namespace gangway

@@ -127,7 +127,7 @@ class Generator {
   // --- one step ----------------------------------------------------------------------------------------------------
   void Step() {
     Instruction* made = nullptr;
-    switch (Below(options_.control_flow ? 24 : 22)) {
+    switch (Below(options_.control_flow ? 26 : 24)) {
       case 0:
       case 1:
       case 2:
@@ -183,6 +183,12 @@ class Generator {
         made = ArgMax();
         break;
       case 22:
+        made = Convolution();
+        break;
+      case 23:
+        made = ReduceWindow();
+        break;
+      case 24:
         made = Loop();
         break;
       default:
@@ -458,6 +464,64 @@ class Generator {
                       hlo::DimensionsAttr{{dim}}, {combiner});
     Keep(builder_->GetTupleElement(reduce, 1));
     return builder_->GetTupleElement(reduce, 0);
+  }
+
+  hlo::WindowDim RandomWindow(int64_t extent, bool dilate_base) {
+    hlo::WindowDim window;
+    window.size = 1 + Below(3);
+    window.stride = 1 + Below(2);
+    window.pad_low = Below(3);
+    window.pad_high = Below(3);
+    window.window_dilation = Chance(80) ? 1 : 2;
+    if (dilate_base && Chance(20)) window.base_dilation = 2;
+    const int64_t base = (extent - 1) * window.base_dilation + 1 + window.pad_low + window.pad_high;
+    if (base < (window.size - 1) * window.window_dilation + 1) return {};
+    return window;
+  }
+
+  // Layout bf0, 0io or any other order of the input; one or two spatial dimensions.
+  Instruction* Convolution() {
+    const int64_t spatial = 1 + Below(2);
+    hlo::ConvolutionAttr attr;
+    DimVector input(spatial + 2), kernel(spatial + 2);
+    const DimVector in = Permutation(spatial + 2), ker = Permutation(spatial + 2), out = Permutation(spatial + 2);
+    attr.input_batch = in[0], attr.input_feature = in[1];
+    attr.kernel_input_feature = ker[0], attr.kernel_output_feature = ker[1];
+    attr.output_batch = out[0], attr.output_feature = out[1];
+    const int64_t groups = Chance(70) ? 1 : 2, kind = Below(2);
+    (kind == 0 ? attr.feature_groups : attr.batch_groups) = groups;
+    input[in[0]] = (1 + Below(4)) * attr.batch_groups;
+    kernel[ker[0]] = 1 + Below(4);
+    input[in[1]] = kernel[ker[0]] * attr.feature_groups;
+    kernel[ker[1]] = (1 + Below(4)) * groups;
+    for (int64_t d = 0; d < spatial; ++d) {
+      input[in[d + 2]] = RandomExtent();
+      attr.window.push_back(RandomWindow(input[in[d + 2]], true));
+      kernel[ker[d + 2]] = attr.window.back().size;
+      attr.input_spatial.push_back(in[d + 2]);
+      attr.kernel_spatial.push_back(ker[d + 2]);
+      attr.output_spatial.push_back(out[d + 2]);
+    }
+    Instruction* x = Tamed(Filled(Shape(DType::kF32, input)));
+    return builder_->Add(Opcode::kConvolution, {x, Tamed(Filled(Shape(DType::kF32, kernel)))}, attr);
+  }
+
+  // An array of that shape that is not constant.
+  Instruction* Filled(const Shape& shape) {
+    Instruction* x = Like(shape);
+    return builder_->Binary(Opcode::kAdd, x, builder_->Iota(shape, Below(shape.rank())));
+  }
+
+  Instruction* ReduceWindow() {
+    Instruction* x = Any();
+    if (x->shape().rank() == 0) return nullptr;
+    hlo::WindowAttr attr;
+    for (int64_t extent : x->shape().dims())
+      attr.window.push_back(Chance(40) ? hlo::WindowDim{} : RandomWindow(extent, false));
+    const DType dtype = x->shape().dtype();
+    const Opcode combiner = Chance(50) ? Opcode::kAdd : Opcode::kMaximum;
+    return builder_->Add(Opcode::kReduceWindow, {x, builder_->Scalar(dtype, combiner == Opcode::kAdd ? 0 : -100)}, attr,
+                         {builder_->ScalarComputation(combiner, dtype)});
   }
 
   // x = f(x) a few times; the carried tuple has the counter, the value and one more that is only read.

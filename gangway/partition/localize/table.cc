@@ -61,6 +61,16 @@ Row SpecialRow(Opcode opcode) {
       return {LocalizeBroadcast, ""};
     case Opcode::kReduce:
       return {LocalizeReduce, ""};
+    case Opcode::kSlice:
+      return {LocalizeSlice, ""};
+    case Opcode::kPad:
+      return {LocalizePad, ""};
+    case Opcode::kConcatenate:
+      return {LocalizeConcatenate, ""};
+    case Opcode::kConvolution:
+      return {LocalizeConvolution, ""};
+    case Opcode::kReduceWindow:
+      return {LocalizeReduceWindow, ""};
     case Opcode::kDynamicSlice:
       return {LocalizeDynamicSlice, ""};
     case Opcode::kDynamicUpdateSlice:

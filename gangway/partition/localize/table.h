@@ -38,6 +38,11 @@ absl::Status LocalizeCollective(const hlo::Instruction& instruction, Context& co
 absl::Status LocalizePartitionId(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeBroadcast(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeReduce(const hlo::Instruction& instruction, Context& context);
+absl::Status LocalizeSlice(const hlo::Instruction& instruction, Context& context);
+absl::Status LocalizePad(const hlo::Instruction& instruction, Context& context);
+absl::Status LocalizeConcatenate(const hlo::Instruction& instruction, Context& context);
+absl::Status LocalizeConvolution(const hlo::Instruction& instruction, Context& context);
+absl::Status LocalizeReduceWindow(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeDynamicSlice(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeDynamicUpdateSlice(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeGather(const hlo::Instruction& instruction, Context& context);

@@ -1,0 +1,42 @@
+// Halo exchange: every shard of a dimension gets a window of the whole dimension that moves with the shard's number.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gangway/partition/context.h"
+
+namespace gangway::partition {
+
+// Shard k needs elements base + k*step ... base + k*step + length - 1 of a dimension of `extent` elements in `shards`
+// shards. Elements outside the dimension count as a fill value.
+struct WindowRequest {
+  int64_t extent = 0, shards = 1;
+  int64_t base = 0, step = 0, length = 0;
+  friend bool operator==(const WindowRequest&, const WindowRequest&) = default;
+};
+
+// What each shard takes from shard k + shift: its elements begin .. end. Pieces follow each other without gaps.
+struct WindowPiece {
+  int64_t shift = 0;
+  int64_t begin = 0, end = 0;
+};
+
+struct WindowPlan {
+  WindowRequest request;
+  std::vector<WindowPiece> pieces;  // by shift; empty when no shard needs anything
+  bool reaches_out = false;         // some window has elements outside the dimension
+  int64_t rows = 0;                 // elements along the dimension received from others
+};
+
+WindowPlan PlanWindow(const WindowRequest& request);
+
+// The window of dimension `dim` of the local shard. `fill` (a scalar) stands for elements outside; null when the caller
+// never uses those.
+hlo::Instruction* EmitWindow(const WindowPlan& plan, hlo::Instruction* local, int64_t dim, const Sharding& sharding,
+                             hlo::Instruction* fill, Context& context);
+
+// Bytes received per device, plus a charge per message, to get the window.
+double WindowCost(const WindowPlan& plan, const Shape& global, const Sharding& sharding, int64_t dim);
+
+}  // namespace gangway::partition

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -72,6 +73,8 @@ absl::Status CheckVersion(const std::string& path, const PJRT_Api& api) {
 absl::StatusOr<std::shared_ptr<const Plugin>> Plugin::Load(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return absl::NotFoundError(absl::StrCat("PJRT plugin ", path, ": no such file"));
+  // XLA tells every client it starts; the user's own setting wins.
+  setenv("TF_CPP_MIN_LOG_LEVEL", "1", /*overwrite=*/0);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("PJRT plugin ", path, ": not a shared library: ", dlerror()));

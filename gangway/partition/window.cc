@@ -59,13 +59,20 @@ Instruction* PadAlong(Instruction* x, int64_t dim, int64_t low, int64_t high, Bu
 
 }  // namespace
 
+int64_t WindowRequest::Length() const { return (ShardExtent(results, shards) - 1) * stride + reach; }
+int64_t WindowRequest::Step() const { return ShardExtent(results, shards) * stride; }
+
 WindowPlan PlanWindow(const WindowRequest& request) {
   WindowPlan plan;
   plan.request = request;
   const int64_t extent = ShardExtent(request.extent, request.shards);
   std::map<int64_t, WindowPiece> pieces;
   for (int64_t k = 0; k < request.shards; ++k) {
-    const int64_t begin = request.base + k * request.step, end = begin + request.length;
+    // The last shards of the result may be partly or wholly padding, which needs nothing.
+    const int64_t tile = ShardExtent(request.results, request.shards);
+    const int64_t valid = std::min(tile, request.results - k * tile);
+    if (valid <= 0) continue;
+    const int64_t begin = request.base + k * request.Step(), end = begin + (valid - 1) * request.stride + request.reach;
     plan.reaches_out |= begin < 0 || end > request.extent;
     const int64_t first = std::max<int64_t>(begin, 0), last = std::min(end, request.extent) - 1;
     if (first > last) continue;
@@ -101,7 +108,7 @@ Instruction* EmitWindow(const WindowPlan& plan, Instruction* local, int64_t dim,
   const WindowRequest& request = plan.request;
   const AxisList& axes = sharding.dims[dim].axes;
   Shape shape = WithoutLayout(local->shape());
-  shape.set_dim(dim, request.length);
+  shape.set_dim(dim, request.Length());
   if (plan.pieces.empty()) {
     return fill != nullptr ? builder.BroadcastScalar(fill, shape) : builder.Splat(shape, 0);
   }
@@ -116,16 +123,16 @@ Instruction* EmitWindow(const WindowPlan& plan, Instruction* local, int64_t dim,
 
   // Where shard k's window begins in its buffer: base + k*step - ((k + first shift)*extent + begin of the first piece).
   const int64_t extent = ShardExtent(request.extent, request.shards);
-  const int64_t drift = request.step - extent;
+  const int64_t drift = request.Step() - extent;
   int64_t start = request.base - plan.pieces[0].shift * extent - plan.pieces[0].begin;
   const int64_t last = start + (request.shards - 1) * drift;
   const int64_t low = std::max<int64_t>(0, -std::min(start, last));
-  const int64_t high = std::max<int64_t>(0, std::max(start, last) + request.length - buffer->shape().dim(dim));
+  const int64_t high = std::max<int64_t>(0, std::max(start, last) + request.Length() - buffer->shape().dim(dim));
   buffer = PadAlong(buffer, dim, low, high, builder);
   start += low;
   Instruction* window = nullptr;
   if (drift == 0) {
-    window = SliceAlong(buffer, dim, start, start + request.length, builder);
+    window = SliceAlong(buffer, dim, start, start + request.Length(), builder);
   } else {
     std::vector<Instruction*> starts(shape.rank(), builder.Index(0));
     starts[dim] =
@@ -135,7 +142,7 @@ Instruction* EmitWindow(const WindowPlan& plan, Instruction* local, int64_t dim,
   if (fill == nullptr || !plan.reaches_out) return window;
 
   const Shape index_shape = WithDType(shape, DType::kS32);
-  Instruction* first = builder.Binary(Opcode::kAdd, context.coordinates().Scaled(sharding.mesh, axes, request.step),
+  Instruction* first = builder.Binary(Opcode::kAdd, context.coordinates().Scaled(sharding.mesh, axes, request.Step()),
                                       builder.Index(request.base));
   Instruction* index =
       builder.Binary(Opcode::kAdd, builder.Iota(index_shape, dim), builder.BroadcastScalar(first, index_shape));

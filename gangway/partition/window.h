@@ -8,11 +8,15 @@
 
 namespace gangway::partition {
 
-// Shard k needs elements base + k*step ... base + k*step + length - 1 of a dimension of `extent` elements in `shards`
-// shards. Elements outside the dimension count as a fill value.
+// Element j of a result dimension of `results` elements needs elements base + j*stride ... + reach - 1 of a dimension
+// of `extent` elements; both are in `shards` shards. Elements outside the dimension count as a fill value.
 struct WindowRequest {
-  int64_t extent = 0, shards = 1;
-  int64_t base = 0, step = 0, length = 0;
+  int64_t extent = 0, results = 0, shards = 1;
+  int64_t base = 0, stride = 1, reach = 1;
+
+  // Elements a shard's window has, and how far the next shard's begins from it.
+  int64_t Length() const;
+  int64_t Step() const;
   friend bool operator==(const WindowRequest&, const WindowRequest&) = default;
 };
 

@@ -34,9 +34,7 @@ struct WindowChoice {
 
 WindowRequest RequestOf(const WindowDimension& dim, const Shape& operand, const Shape& result, int64_t shards,
                         int64_t shift) {
-  const int64_t extent = ShardExtent(result.dim(dim.result_dim), shards);
-  return {operand.dim(dim.operand_dim), shards, dim.base - shift, extent * dim.stride,
-          (extent - 1) * dim.stride + dim.reach};
+  return {operand.dim(dim.operand_dim), result.dim(dim.result_dim), shards, dim.base - shift, dim.stride, dim.reach};
 }
 
 // The plan by windows when it is cheaper than the rule's. `candidates` are the dimensions that could have a window,

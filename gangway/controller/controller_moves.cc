@@ -103,6 +103,12 @@ absl::StatusOr<ArrayId> RuntimeController::Remap(SessionId session, ArrayId id, 
 
 // The token's holders share shards; both get one.
 void RuntimeController::ShareShards(ArrayRecord& a, ArrayRecord& b) {
+  // Those nobody else holds any more say nothing; a long-lived array that is often taken apart must not collect them.
+  for (ArrayRecord* array : {&a, &b}) {
+    if (array->sharing.size() >= 16) {
+      std::erase_if(array->sharing, [](const auto& token) { return token.use_count() == 1; });
+    }
+  }
   auto token = std::make_shared<const int>(0);
   a.sharing.push_back(token);
   b.sharing.push_back(std::move(token));

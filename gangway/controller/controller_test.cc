@@ -49,7 +49,7 @@ class ClusterTest : public testing::TestWithParam<uint64_t> {
  protected:
   struct Node {
     std::unique_ptr<device::Client> client;
-    std::unique_ptr<Strand> loop;
+    std::shared_ptr<Strand> loop;
     std::unique_ptr<worker::Worker> worker;
     std::vector<bool> broken;
   };
@@ -84,13 +84,13 @@ class ClusterTest : public testing::TestWithParam<uint64_t> {
     Node& node = nodes_[name];
     node.broken.assign(devices, false);
     node.client = device::MakeModelledClient(timeline_, {.devices = devices, .name = name, .broken = &node.broken});
-    node.loop = std::make_unique<Strand>(&timeline_.executor());
+    node.loop = std::make_shared<Strand>(&timeline_.executor());
     auto [ours, theirs] = network_.Connect(name);
     worker::WorkerOptions options;
     options.name = name;
     options.client = node.client.get();
     options.gangs = &gangs_;
-    options.loop = node.loop.get();
+    options.loop = node.loop;
     options.compile = &timeline_.executor();
     options.clock = &timeline_.clock();
     node.worker = std::make_unique<worker::Worker>(options, std::move(theirs));

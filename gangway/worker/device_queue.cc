@@ -16,7 +16,7 @@ void DeviceQueue::Pump() {
       armed_ = true;
       // Settling happens inside the store: come back in a turn of our own.
       input.OnSettled([self = shared_from_this()] {
-        self->loop_.Post([self] {
+        self->loop_->Post([self] {
           self->armed_ = false;
           self->Pump();
         });

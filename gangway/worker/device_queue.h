@@ -4,6 +4,8 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "gangway/base/executor.h"
 #include "gangway/store/store.h"
@@ -19,7 +21,7 @@ class DeviceQueue : public std::enable_shared_from_this<DeviceQueue> {
     std::function<void()> start;
   };
 
-  explicit DeviceQueue(Executor& loop) : loop_(loop) {}
+  explicit DeviceQueue(std::shared_ptr<Executor> loop) : loop_(std::move(loop)) {}
 
   // True when an operation whose inputs are there may start at once, without Push.
   bool idle() const { return waiting_.empty(); }
@@ -30,7 +32,7 @@ class DeviceQueue : public std::enable_shared_from_this<DeviceQueue> {
  private:
   void Pump();
 
-  Executor& loop_;
+  const std::shared_ptr<Executor> loop_;
   std::deque<Operation> waiting_;
   bool armed_ = false;  // a shard will call back
 };

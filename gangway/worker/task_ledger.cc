@@ -23,8 +23,8 @@ std::shared_ptr<Task> TaskLedger::Begin(TaskId id, int parts, bool report) {
   auto task = std::make_shared<Task>();
   task->id_ = id;
   task->parts_left_ = parts;
-  task->over_ = [&loop = loop_, weak = std::weak_ptr<TaskLedger*>(self_), id](absl::Status status) {
-    loop.Post([weak, id, status] {
+  task->over_ = [loop = loop_, weak = std::weak_ptr<TaskLedger*>(self_), id](absl::Status status) {
+    loop->Post([weak, id, status] {
       if (auto self = weak.lock()) (*self)->Over(id, status);
     });
   };

@@ -39,12 +39,13 @@ class TaskLedger {
  public:
   // `send` gets a report; `urgent`: somebody waits for it.
   using Send = std::function<void(net::TasksDone, bool urgent)>;
-  // `loop` must outlive the tasks, the ledger need not.
-  TaskLedger(Executor& loop, Send send) : loop_(loop), send_(std::move(send)) {}
+  TaskLedger(std::shared_ptr<Executor> loop, Send send) : loop_(std::move(loop)), send_(std::move(send)) {}
 
   // A task of `parts` parts (0: over at once). `report`: tell at once when it is over.
   std::shared_ptr<Task> Begin(TaskId id, int parts, bool report);
   void Watch(const std::vector<TaskId>& tasks);
+  // Tasks that end from now on find nobody.
+  void Stop() { self_.reset(); }
   // Sends what was held back, without hurry.
   void Flush();
   int64_t pending() const { return static_cast<int64_t>(open_.size()); }
@@ -52,11 +53,11 @@ class TaskLedger {
  private:
   void Over(TaskId id, absl::Status status);
 
-  Executor& loop_;
+  const std::shared_ptr<Executor> loop_;  // shared with tasks, which may end after the ledger
   const Send send_;
   absl::flat_hash_map<TaskId, bool> open_;  // -> somebody waits
   net::TasksDone unsaid_;
-  // Callbacks of tasks hold it weakly, so that tasks that end after the ledger find nobody.
+  // Callbacks of tasks hold it weakly.
   std::shared_ptr<TaskLedger*> self_ = std::make_shared<TaskLedger*>(this);
 };
 

@@ -36,36 +36,37 @@ Worker::Worker(WorkerOptions options, std::unique_ptr<net::Channel> channel)
       num_devices_(static_cast<int>(options_.client->devices().size())),
       channel_(std::move(channel)),
       store_(num_devices_),
-      ledger_(*options_.loop,
+      ledger_(options_.loop,
               [this](net::TasksDone report, bool urgent) {
                 (void)(urgent ? channel_->Send(std::move(report)) : channel_->SendLater(std::move(report)));
               }),
       self_(std::make_shared<Worker*>(this)) {
-  for (int i = 0; i < num_devices_; ++i) queues_.push_back(std::make_shared<DeviceQueue>(*options_.loop));
+  for (int i = 0; i < num_devices_; ++i) queues_.push_back(std::make_shared<DeviceQueue>(options_.loop));
 }
 
 Worker::~Worker() = default;
 
 void Worker::Stop() {
   self_.reset();
+  ledger_.Stop();
   channel_->Close(absl::UnavailableError(absl::StrCat("worker ", options_.name, " stops")));
   Closed(absl::CancelledError("stopped"));
 }
 
 void Worker::Start() {
   std::weak_ptr<Worker*> weak = self_;
-  Executor& loop = *options_.loop;
+  std::shared_ptr<Executor> loop = options_.loop;
   net::ChannelHandler handler;
-  handler.on_messages = [weak, &loop](std::vector<net::Message> messages) {
+  handler.on_messages = [weak, loop](std::vector<net::Message> messages) {
     auto box = std::make_shared<std::vector<net::Message>>(std::move(messages));
-    loop.Post([weak, box] {
+    loop->Post([weak, box] {
       auto self = weak.lock();
       if (self == nullptr) return;
       for (net::Message& message : *box) (*self)->Handle(std::move(message));
     });
   };
-  handler.on_close = [weak, &loop](const absl::Status& reason) {
-    loop.Post([weak, reason] {
+  handler.on_close = [weak, loop](const absl::Status& reason) {
+    loop->Post([weak, reason] {
       if (auto self = weak.lock()) (*self)->Closed(reason);
     });
   };
@@ -136,14 +137,14 @@ void Worker::On(net::LoadProgram message) {
     return;
   }
   programs_[message.program] = program;
-  auto compile = [client = options_.client, &loop = *options_.loop, weak = std::weak_ptr<Worker*>(self_), program,
+  auto compile = [client = options_.client, loop = options_.loop, weak = std::weak_ptr<Worker*>(self_), program,
                   id = message.program, bytes = message.executable] {
     device::CompileRequest request;
     request.name = program->name;
     request.hlo = bytes.view();
     request.num_partitions = program->num_partitions;
     auto compiled = client->Compile(request);
-    loop.Post([weak, program, id, compiled] {
+    loop->Post([weak, program, id, compiled] {
       auto self = weak.lock();
       if (self == nullptr || (*self)->gone_) return;
       Worker& worker = **self;
@@ -237,7 +238,7 @@ void Worker::CopyPart(const std::shared_ptr<Task>& task, Place target, store::Sh
       auto self = weak.lock();
       if (self != nullptr) (*self)->CopyPart(task, target, source, owned_dims.has_value() ? &*owned_dims : nullptr);
     };
-    source.OnSettled([&loop = *options_.loop, again] { loop.Post(again); });
+    source.OnSettled([loop = options_.loop, again] { loop->Post(again); });
     return;
   }
   auto value = source.Value();
@@ -253,10 +254,10 @@ void Worker::CopyPart(const std::shared_ptr<Task>& task, Place target, store::Sh
 void Worker::Reshape(const std::shared_ptr<Task>& task, Place target, device::BufferRef source, net::Dims dims) {
   (void)store_.Put(target.buffer, target.device, store::Shard::Pending());
   std::weak_ptr<Worker*> weak = self_;
-  Executor& loop = *options_.loop;
-  auto finish = [weak, &loop, task, target, source, dims](absl::Status status, std::shared_ptr<const void> owner,
-                                                          const void* data) {
-    loop.Post([weak, task, target, source, dims, status, owner, data] {
+  std::shared_ptr<Executor> loop = options_.loop;
+  auto finish = [weak, loop, task, target, source, dims](absl::Status status, std::shared_ptr<const void> owner,
+                                                         const void* data) {
+    loop->Post([weak, task, target, source, dims, status, owner, data] {
       auto self = weak.lock();
       if (self == nullptr) return;
       if (!status.ok()) return (*self)->PutPart(task, target, status);
@@ -408,10 +409,10 @@ void Worker::On(net::FetchShard message) {
 
 void Worker::Fetch(net::RequestId request, const store::Shard& shard) {
   std::weak_ptr<Worker*> weak = self_;
-  Executor& loop = *options_.loop;
+  std::shared_ptr<Executor> loop = options_.loop;
   if (shard.pending()) {
-    shard.OnSettled([weak, &loop, request, shard] {
-      loop.Post([weak, request, shard] {
+    shard.OnSettled([weak, loop, request, shard] {
+      loop->Post([weak, request, shard] {
         if (auto self = weak.lock()) (*self)->Fetch(request, shard);
       });
     });
@@ -424,9 +425,9 @@ void Worker::Fetch(net::RequestId request, const store::Shard& shard) {
   }
   device::BufferRef buffer = *value;
   using View = absl::StatusOr<absl::Span<const std::byte>>;
-  buffer->View().OnReady([weak, &loop, request, buffer](const View& view) {
+  buffer->View().OnReady([weak, loop, request, buffer](const View& view) {
     if (view.ok()) {
-      loop.Post([weak, request, buffer, view = *view] {
+      loop->Post([weak, request, buffer, view = *view] {
         if (auto self = weak.lock()) {
           (*self)->Send(net::Fetched{request, absl::OkStatus(), (*self)->Lend(buffer, view)});
         }
@@ -434,8 +435,8 @@ void Worker::Fetch(net::RequestId request, const store::Shard& shard) {
       return;
     }
     auto bytes = std::make_shared<std::string>();
-    auto answer = [weak, &loop, request, bytes, buffer](const absl::StatusOr<Unit>& done) {
-      loop.Post([weak, request, bytes, status = done.status()] {
+    auto answer = [weak, loop, request, bytes, buffer](const absl::StatusOr<Unit>& done) {
+      loop->Post([weak, request, bytes, status = done.status()] {
         if (auto self = weak.lock()) {
           (*self)->Send(net::Fetched{request, status, status.ok() ? net::Payload(bytes) : net::Payload()});
         }

@@ -22,10 +22,11 @@ namespace gangway::worker {
 struct WorkerOptions {
   std::string name;
   int island = 0;
+  // Owns the worker. Shared: devices bring it their news, also after the worker is gone.
+  std::shared_ptr<Executor> loop;
   // None of these is owned; all outlive the worker.
   device::Client* client = nullptr;
   collective::GangKeeper* gangs = nullptr;
-  Executor* loop = nullptr;     // owns the worker
   Executor* compile = nullptr;  // where programs are compiled, which takes long
   const Clock* clock = nullptr;
   absl::Duration heartbeat = absl::Seconds(1);

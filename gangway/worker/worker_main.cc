@@ -31,7 +31,7 @@ void RunOn(Executor& loop, const std::function<void()>& task) {
 
 absl::Status RunWorkerOn(device::Client& client, std::unique_ptr<net::Channel> channel,
                          const RunWorkerOptions& options) {
-  Strand loop;
+  auto loop = std::make_shared<Strand>();
   SystemClock clock;
   collective::GangKeeper gangs;
   auto compiler = MakeThreadExecutor("gw-load");
@@ -40,22 +40,22 @@ absl::Status RunWorkerOn(device::Client& client, std::unique_ptr<net::Channel> c
   worker_options.island = options.island;
   worker_options.client = &client;
   worker_options.gangs = &gangs;
-  worker_options.loop = &loop;
+  worker_options.loop = loop;
   worker_options.compile = compiler.get();
   worker_options.clock = &clock;
   auto worker = std::make_unique<Worker>(worker_options, std::move(channel));
   Future<Unit> closed = worker->closed();
-  loop.Post([&] { worker->Start(); });
+  loop->Post([&] { worker->Start(); });
   bool stopped = false;
   while (!closed.IsReady() && !stopped) {
     absl::SleepFor(kTick);
-    loop.Post([&] { worker->Tick(); });
+    loop->Post([&] { worker->Tick(); });
     stopped = options.stop != nullptr && *options.stop;
   }
-  RunOn(loop, [&] { worker->Stop(); });
+  RunOn(*loop, [&] { worker->Stop(); });
   compiler.reset();  // what it still compiles posts to a worker that has stopped
   worker.reset();
-  RunOn(loop, [] {});
+  RunOn(*loop, [] {});
   return stopped ? absl::OkStatus() : closed.Await(absl::Now(), "the worker's end").status();
 }
 

@@ -79,13 +79,13 @@ void SimCluster::AddWorker(const std::string& name, int devices, net::SimLink li
   auto node = std::make_unique<Node>();
   node->broken.assign(devices, false);
   node->client = device::MakeModelledClient(timeline_, {.devices = devices, .name = name, .broken = &node->broken});
-  node->loop = std::make_unique<Strand>(&timeline_.executor());
+  node->loop = std::make_shared<Strand>(&timeline_.executor());
   auto [ours, theirs] = network_.Connect(name, link);
   worker::WorkerOptions options;
   options.name = name;
   options.client = node->client.get();
   options.gangs = &gangs_;
-  options.loop = node->loop.get();
+  options.loop = node->loop;
   options.compile = &timeline_.executor();
   options.clock = &timeline_.clock();
   node->worker = std::make_unique<worker::Worker>(options, std::move(theirs));

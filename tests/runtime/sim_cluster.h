@@ -59,7 +59,7 @@ class SimCluster {
  private:
   struct Node {
     std::unique_ptr<device::Client> client;
-    std::unique_ptr<Strand> loop;
+    std::shared_ptr<Strand> loop;
     std::unique_ptr<worker::Worker> worker;
     std::vector<bool> broken;
   };

@@ -1,6 +1,7 @@
-// custom-call: the annotations of partitioned programs, and what the caller hooked in.
+// custom-call: sharding annotations, the borders of manual computations, and what the caller hooked in.
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
+#include "gangway/eval/manual_region.h"
 #include "gangway/eval/op_table.h"
 
 namespace gangway::eval {
@@ -8,25 +9,25 @@ namespace {
 
 using hlo::Opcode;
 
-// On one device a shard is the whole array; with more, the two differ and the partitioner must have replaced the call.
+// Markers of shardings, which say nothing about values.
 bool IsAnnotation(absl::string_view target) {
-  return target == "Sharding" || target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape";
+  return target == "Sharding" || target == "xla.sdy.ShardingGroup" || target == "xla.sdy.PropagationBarrier";
 }
 
-absl::StatusOr<Value> OnOneDevice(const LockstepCall& call, size_t d, const CustomCallFunction* hook) {
-  std::vector<Value> operands;
-  for (const PerDevice& operand : call.operands) operands.push_back(operand[d]);
-  if (hook != nullptr) return (*hook)(call.instruction, operands);
-  const std::string& target = call.instruction.attr<hlo::CustomCallAttr>().target;
-  if (!IsAnnotation(target) || operands.empty()) {
-    return absl::UnimplementedError(absl::StrCat("custom call to '", target, "'"));
+absl::StatusOr<Value> Annotation(const LockstepCall& call, size_t d) {
+  if (call.operands.empty() || !call.operands.front()[d].HasShape(call.instruction.shape())) return Value::Tuple({});
+  return call.operands.front()[d];
+}
+
+absl::StatusOr<PerDevice> OneByOne(const LockstepCall& call, const CustomCallFunction& hook) {
+  PerDevice results;
+  for (size_t d = 0; d < call.devices.size(); ++d) {
+    std::vector<Value> operands;
+    for (const PerDevice& operand : call.operands) operands.push_back(operand[d]);
+    GW_ASSIGN_OR_RETURN(Value value, hook(call.instruction, operands));
+    results.push_back(std::move(value));
   }
-  if (!operands.front().HasShape(call.instruction.shape())) {
-    return absl::UnimplementedError(absl::StrCat("'", target, "' from ", operands.front().shape().ToString(), " to ",
-                                                 call.instruction.shape().ToString(),
-                                                 ": the program is for more devices and not partitioned"));
-  }
-  return operands.front();
+  return results;
 }
 
 absl::StatusOr<PerDevice> CustomCall(const LockstepCall& call) {
@@ -35,11 +36,17 @@ absl::StatusOr<PerDevice> CustomCall(const LockstepCall& call) {
   if (auto it = options.lockstep_custom_calls.find(target); it != options.lockstep_custom_calls.end()) {
     return it->second(call.instruction, call.operands, call.devices);
   }
-  auto hook = options.custom_calls.find(target);
+  if (auto it = options.custom_calls.find(target); it != options.custom_calls.end()) return OneByOne(call, it->second);
+  if (target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape") {
+    // Both shapes are the same where nothing is split.
+    bool same_shape = call.operands.size() == 1 && call.operands[0].front().HasShape(call.instruction.shape());
+    if (same_shape && call.interpreter.num_devices() == 1) return call.operands[0];
+    return target == "SPMDFullToShardShape" ? EnterManualRegion(call) : LeaveManualRegion(call);
+  }
+  if (!IsAnnotation(target)) return absl::UnimplementedError(absl::StrCat("custom call to '", target, "'"));
   PerDevice results;
   for (size_t d = 0; d < call.devices.size(); ++d) {
-    GW_ASSIGN_OR_RETURN(Value value,
-                        OnOneDevice(call, d, hook == options.custom_calls.end() ? nullptr : &hook->second));
+    GW_ASSIGN_OR_RETURN(Value value, Annotation(call, d));
     results.push_back(std::move(value));
   }
   return results;

@@ -39,6 +39,8 @@ absl::StatusOr<Literal> Evaluate(const hlo::Module& module, absl::Span<const Lit
 // Runs one program on `num_devices` devices in lockstep: arguments[d] are device d's, and so are the results. Device d
 // is partition d % config.num_partitions of replica d / config.num_partitions. A collective whose group is split by
 // control flow that differs between its members is an error.
+// A whole (not partitioned) program with manual computations (shard_map) runs the same way: every device is given the
+// whole arguments, runs the regions on its own shards and ends with the whole results.
 absl::StatusOr<std::vector<Literal>> EvaluateSpmd(const hlo::Module& module,
                                                   const std::vector<std::vector<Literal>>& arguments,
                                                   int64_t num_devices, const EvaluateOptions& options = {});

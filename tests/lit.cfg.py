@@ -22,5 +22,5 @@ filecheck = shutil.which("FileCheck") or shutil.which("FileCheck-14") or "/usr/l
 config.substitutions += [  # noqa: F821
     ("%gangway", os.path.join(build, "gangway")),
     ("%check", f"{filecheck} %s"),
-    ("FileCheck", filecheck),
+    (r"(?<![\w/-])FileCheck(?![\w-])", filecheck),
 ]

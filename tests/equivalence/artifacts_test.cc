@@ -32,12 +32,13 @@ absl::StatusOr<std::unique_ptr<hlo::Module>> Read(const std::filesystem::path& p
   return stablehlo::ReadPortableArtifact(bytes.str());
 }
 
-// The evaluator has no host to call back to and no plugin's libraries, and a manual region means nothing on one device.
+// The evaluator has no host to call back to and no plugin's libraries.
 bool NeedsMore(const hlo::Module& module) {
   for (const auto& computation : module.computations()) {
     for (const auto& instruction : computation->instructions()) {
       const auto* call = instruction->attr_if<hlo::CustomCallAttr>();
-      if (call != nullptr && call->target != "Sharding") return true;
+      if (call == nullptr || call->target == "Sharding") continue;
+      if (call->target != "SPMDFullToShardShape" && call->target != "SPMDShardToFullShape") return true;
     }
   }
   return false;
@@ -46,6 +47,8 @@ bool NeedsMore(const hlo::Module& module) {
 TEST(Artifacts, SmallOnesComputeTheSamePartitioned) {
   int run = 0;
   for (const auto& path : Artifacts("jax")) {
+    // Says that a result is replicated which differs between devices (check_vma=False): any of them is right.
+    if (path.stem() == "q09_scan_shardmap_ppermute") continue;
     auto module = Read(path);
     if (!module.ok() || (*module)->config().num_partitions < 2 || NeedsMore(**module)) continue;
     ASSERT_TRUE(passes::RunInlineCalls(**module).ok());
@@ -55,7 +58,7 @@ TEST(Artifacts, SmallOnesComputeTheSamePartitioned) {
     EXPECT_TRUE(status.ok()) << path << ": " << status.message();
     ++run;
   }
-  EXPECT_GT(run, 10);
+  EXPECT_GT(run, 20);
 }
 
 TEST(Artifacts, AllCompile) {

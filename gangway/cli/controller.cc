@@ -1,19 +1,24 @@
 // gangway controller: compiles, orders and dispatches; serves JAX clients and workers.
 #include "gangway/controller/controller.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gangway/base/status.h"
 #include "gangway/cli/command.h"
 #include "gangway/cli/logging.h"
 #include "gangway/cli/process.h"
+#include "gangway/cli/program_file.h"
 #include "gangway/cli/signals.h"
 #include "gangway/cli/status_file.h"
 #include "gangway/controller/controller_server.h"
+#include "gangway/hlo/text.h"
 #include "gangway/ifrt_proxy/server.h"
 #include "spdlog/spdlog.h"
 
@@ -26,6 +31,7 @@ struct ControllerCommandOptions {
   int expect_devices = 1;
   double device_wait_seconds = 60;
   std::string status_file;
+  std::string dump_folder;
   std::string log_level = "info";
   int announce_fd = -1;
 };
@@ -44,10 +50,25 @@ void UpdateStatusFile(const std::string& path, controller::Controller& controlle
   WriteStatusFile(path, stats, devices);
 }
 
+// Compiles, and keeps in `folder` what came in and what every device runs: NNN.NAME.mlirbc and NNN.NAME.hlo. Programs
+// that do not compile leave their artifact too, as NNN.failed.mlirbc.
+controller::CompileFunction CompileAndDump(std::string folder) {
+  auto count = std::make_shared<std::atomic<int>>(0);  // shared by the copies of the function
+  return [folder = std::move(folder), count](const std::string& artifact, const compile::CompileOptions& options) {
+    absl::StatusOr<compile::CompiledProgram> program = controller::CompileArtifact(artifact, options);
+    std::string stem = absl::StrFormat("%s/%03d.%s", folder, (*count)++, program.ok() ? program->name : "failed");
+    absl::Status written = WriteFile(stem + ".mlirbc", artifact);
+    if (program.ok()) written.Update(WriteFile(stem + ".hlo", hlo::PrintModule(*program->per_device)));
+    if (!written.ok()) spdlog::warn("{}", std::string(written.message()));
+    return program;
+  };
+}
+
 absl::Status ServeClients(const ControllerCommandOptions& options) {
   controller::ControllerServerOptions server_options;
   server_options.worker_address = options.listen_workers;
   server_options.controller.compile = controller::CompileArtifact;
+  if (!options.dump_folder.empty()) server_options.controller.compile = CompileAndDump(options.dump_folder);
   server_options.controller.log = [](const std::string& line) { spdlog::info("{}", line); };
   GW_ASSIGN_OR_RETURN(auto server, controller::StartControllerServer(std::move(server_options)));
   SystemClock clock;
@@ -92,6 +113,8 @@ void AddControllerCommand(CLI::App& app, Action* action) {
   command->add_option("--device-wait", options->device_wait_seconds, "Seconds to wait for them")->capture_default_str();
   command->add_option("--status-file", options->status_file,
                       "Write live counts (sessions, arrays, bytes) to this JSON file");
+  command->add_option("--dump", options->dump_folder, "Folder for every program's artifact and per-device HLO")
+      ->check(CLI::ExistingDirectory);
   command->add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();
   command->add_option("--announce-fd", options->announce_fd,
                       "Say both addresses, then that all is ready, on this file descriptor");

@@ -96,6 +96,9 @@ absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& opti
   if (!options.status_file.empty()) {
     controller_options.command.push_back(absl::StrCat("--status-file=", options.status_file));
   }
+  if (!options.dump_folder.empty()) {
+    controller_options.command.push_back(absl::StrCat("--dump=", options.dump_folder));
+  }
   GW_ASSIGN_OR_RETURN(Process controller, Process::Start(controller_options));
   // First it says where workers and clients find it, "WORKERS CLIENTS", then "ready" once all devices have joined.
   GW_ASSIGN_OR_RETURN_WITH(std::string line, controller.AwaitAnnouncement(kStartDeadline), "controller");

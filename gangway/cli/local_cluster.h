@@ -7,6 +7,10 @@
 #include "absl/status/statusor.h"
 #include "gangway/cli/process.h"
 
+namespace CLI {
+class App;
+}
+
 namespace gangway::cli {
 
 struct LocalClusterOptions {
@@ -14,8 +18,12 @@ struct LocalClusterOptions {
   int port = 0;             // for clients; 0: any free one
   std::string plugin;       // PJRT plugin; "" finds the CPU plugin
   std::string status_file;  // "" for none
+  std::string dump_folder;  // "" for none
   std::string log_level = "warn";
 };
+
+// The options `run` and `serve` share.
+void AddLocalClusterOptions(CLI::App& command, LocalClusterOptions* options);
 
 // Both processes die with this object and with this process. Used from one thread.
 class LocalCluster {

@@ -100,18 +100,7 @@ void AddRunCommand(CLI::App& app, Action* action) {
       "Starts a controller and a worker on loopback, sets the environment so that stock JAX finds them, runs the "
       "command,\n"
       "passes on its output and exit code, and takes everything down, also when interrupted.");
-  command->add_option("--devices", options->cluster.devices, "Devices of the worker")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  command->add_option("--plugin", options->cluster.plugin,
-                      "PJRT plugin (shared library); default: the CPU plugin of the wheel xla_cpu_pjrt");
-  command->add_option("--port", options->cluster.port, "Port for clients; 0 picks a free one")
-      ->check(CLI::Range(0, 65535))
-      ->capture_default_str();
-  command->add_option("--status-file", options->cluster.status_file,
-                      "Write live counts (sessions, arrays, bytes) to this JSON file");
-  command->add_option("--log-level", options->cluster.log_level, "trace, debug, info, warn or error")
-      ->capture_default_str();
+  AddLocalClusterOptions(*command, &options->cluster);
   command->add_option("command", options->command, "The command and its arguments, after --")->required();
   command->positionals_at_end();
   command->callback([options, action] { *action = [options] { return Run(*options); }; });

@@ -36,17 +36,7 @@ int Serve(const LocalClusterOptions& options) {
 void AddServeCommand(CLI::App& app, Action* action) {
   auto options = std::make_shared<LocalClusterOptions>();
   CLI::App* command = app.add_subcommand("serve", "Keep a local cluster up for many clients, until interrupted");
-  command->add_option("--devices", options->devices, "Devices of the worker")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  command->add_option("--port", options->port, "Port for clients; 0 picks a free one")
-      ->check(CLI::Range(0, 65535))
-      ->capture_default_str();
-  command->add_option("--plugin", options->plugin,
-                      "PJRT plugin (shared library); default: the CPU plugin of the wheel xla_cpu_pjrt");
-  command->add_option("--status-file", options->status_file,
-                      "Write live counts (sessions, arrays, bytes) to this JSON file");
-  command->add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();
+  AddLocalClusterOptions(*command, options.get());
   command->callback([options, action] { *action = [options] { return Serve(*options); }; });
 }
 

@@ -1,0 +1,22 @@
+#include "CLI/CLI.hpp"
+#include "gangway/cli/local_cluster.h"
+
+namespace gangway::cli {
+
+void AddLocalClusterOptions(CLI::App& command, LocalClusterOptions* options) {
+  command.add_option("--devices", options->devices, "Devices of the worker")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command.add_option("--port", options->port, "Port for clients; 0 picks a free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  command.add_option("--plugin", options->plugin,
+                     "PJRT plugin (shared library); default: the CPU plugin of the wheel xla_cpu_pjrt");
+  command.add_option("--status-file", options->status_file,
+                     "Write live counts (sessions, arrays, bytes) to this JSON file");
+  command.add_option("--dump", options->dump_folder, "Folder for every program's artifact and per-device HLO")
+      ->check(CLI::ExistingDirectory);
+  command.add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();
+}
+
+}  // namespace gangway::cli

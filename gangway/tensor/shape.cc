@@ -14,11 +14,13 @@ namespace gangway {
 namespace {
 
 constexpr int kMaxDepth = 64;
+constexpr int64_t kMaxRank = 256;
 
 absl::Status Validate(const Shape& shape, int depth, int64_t* bytes) {
   if (depth > kMaxDepth) return absl::InvalidArgumentError("shape nested too deeply");
   for (const Shape& element : shape.tuple()) GW_RETURN_IF_ERROR(Validate(element, depth + 1, bytes));
   if (!shape.IsArray()) return absl::OkStatus();
+  if (shape.rank() > kMaxRank) return absl::InvalidArgumentError(absl::StrCat("array of rank ", shape.rank()));
   int64_t size = ByteWidth(shape.dtype());
   for (int64_t dim : shape.dims()) {
     if (dim < 0) return absl::InvalidArgumentError(absl::StrCat("negative dimension in ", shape.ToString()));

@@ -97,7 +97,8 @@ inline Shape WithDType(Shape shape, DType dtype) {
   return shape;
 }
 
-// Dimensions not negative, byte size below 2^62, layout a permutation, nesting at most 64.
+// Rank at most 256, dimensions not negative, byte size below 2^62 (zeros counted as ones), layout a permutation,
+// nesting at most 64.
 absl::Status ValidateShape(const Shape& shape);
 
 // Reads one shape from the front of `*text`, which then holds the rest.

@@ -14,8 +14,9 @@ struct KeeperOptions {
   // Threads beside those of the devices that share the work of large collectives and resume waiting devices: the
   // devices' own threads wait inside the plugin meanwhile. Negative: as many as the machine has cores.
   int helper_threads = -1;
-  // A collective that is incomplete for longer poisons its gang with DEADLINE_EXCEEDED, naming those who are missing.
-  absl::Duration deadline = absl::Seconds(60);
+  // When a collective is incomplete and no participant has come to any for so long, the gang ends with
+  // DEADLINE_EXCEEDED, naming those who are missing. Longer than a device computes between two collectives.
+  absl::Duration deadline = absl::Minutes(5);
   // Not owned, must outlive the keeper; nullptr: wall time.
   const Clock* clock = nullptr;
 };

@@ -107,6 +107,19 @@ TEST(Gang, DeadlineNamesWhoIsMissing) {
                     HasSubstr("waited 11s for cpu:0, cpu:2")));
 }
 
+TEST(Gang, AGangThatMovesIsNotOverItsDeadline) {
+  ManualClock clock;
+  GangKeeper keeper({.helper_threads = 0, .deadline = absl::Seconds(10), .clock = &clock});
+  auto gang = keeper.MakeGang(LaunchOf(3));
+  float in = 1, out = 0;
+  for (int key = 0; key < 5; ++key) {
+    gang->Join(0, SumOver(3, key), Bring(&in, &out, 1, [](const absl::Status&) {}));
+    clock.Advance(absl::Seconds(9));
+    keeper.Sweep();
+    EXPECT_TRUE(gang->status().ok());
+  }
+}
+
 TEST(Gang, DroppingTheKeeperEndsWhatWaits) {
   absl::Status seen;
   float in = 1, out = 0;

@@ -78,6 +78,7 @@ std::unique_ptr<LocalGang::Meeting> LocalGang::Arrive(int participant, const std
     state.open.resize(op->groups.size());
   }
   const int64_t iteration = state.visits[participant]++;
+  last_arrival_ = clock_.Now();
   const int group = op->group_of[participant];
   auto& open = state.open[group];
   auto at = open.begin();
@@ -87,7 +88,7 @@ std::unique_ptr<LocalGang::Meeting> LocalGang::Arrive(int participant, const std
     meeting->op = op;
     meeting->group = group;
     meeting->iteration = iteration;
-    meeting->start = clock_.Now();
+    meeting->start = last_arrival_;
     meeting->contributions.resize(op->groups[group].size());
     at = open.insert(open.end(), std::move(meeting));
   }
@@ -178,10 +179,10 @@ void LocalGang::ExpireBefore(absl::Time start) {
   absl::Status expired;
   {
     absl::MutexLock lock(&mutex_);
+    if (last_arrival_ >= start) return;
     for (const auto& [key, state] : ops_) {
       for (const auto& group : state.open) {
         for (const auto& meeting : group) {
-          if (meeting->start >= start) continue;
           expired = absl::DeadlineExceededError(absl::StrCat(
               "program ", launch_.program, ", launch ", launch_.id, ": ", meeting->op->ToString(), " waited ",
               absl::FormatDuration(clock_.Now() - meeting->start), " for ", DescribeMissing(*meeting)));

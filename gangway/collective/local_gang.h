@@ -24,7 +24,8 @@ class LocalGang final : public Gang {
   void Poison(const absl::Status& status) override;
   absl::Status status() const override;
 
-  // Poisons the gang with DEADLINE_EXCEEDED when a collective has waited since before `start`, naming who is missing.
+  // Poisons the gang with DEADLINE_EXCEEDED when a collective waits and nobody has come to any since `start`, naming
+  // who is missing.
   void ExpireBefore(absl::Time start);
 
  private:
@@ -57,6 +58,7 @@ class LocalGang final : public Gang {
   const Clock& clock_;
   mutable absl::Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  absl::Time last_arrival_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<int64_t, OpState> ops_ ABSL_GUARDED_BY(mutex_);
 };
 

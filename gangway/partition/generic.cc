@@ -36,6 +36,14 @@ bool IsIdentity(const Instruction& operand, Reduction reduction) {
   return literal.bytes() == ReductionIdentity(reduction, literal.shape().dtype()).bytes();
 }
 
+Shape WithLayoutOf(Shape shape, const Shape& layouts) {
+  shape.set_layout(layouts.layout());
+  for (size_t i = 0; i < shape.tuple().size(); ++i) {
+    shape.mutable_tuple()[i] = WithLayoutOf(shape.tuple()[i], layouts.tuple()[i]);
+  }
+  return shape;
+}
+
 // The group of a grouped convolution is its rule's first factor; a window that covers a whole dimension follows the
 // kernel's extent.
 void AdaptConvolution(const OpPlan& plan, Instruction* local) {
@@ -47,6 +55,17 @@ void AdaptConvolution(const OpPlan& plan, Instruction* local) {
   const int64_t parts = ProductOf(plan.factors[0]);
   if (conv.feature_groups > 1) conv.feature_groups /= parts;
   if (conv.batch_groups > 1) conv.batch_groups /= parts;
+}
+
+// A custom call that fixes its layouts names every operand's shape, and that of its result has a layout.
+void AdaptLayouts(const Instruction& instruction, hlo::CustomCallAttr* call, Instruction* local) {
+  if (!call->operand_shapes_with_layout) return;
+  for (size_t i = 0; i < call->operand_shapes_with_layout->size(); ++i) {
+    Shape& shape = (*call->operand_shapes_with_layout)[i];
+    for (int64_t d = 0; d < shape.rank(); ++d)
+      shape.set_dim(d, local->operand(static_cast<int64_t>(i))->shape().dim(d));
+  }
+  local->set_shape(WithLayoutOf(local->shape(), instruction.shape()));
 }
 
 void AdaptAttributes(const Instruction& instruction, const OpPlan& plan, Instruction* local) {
@@ -64,6 +83,8 @@ void AdaptAttributes(const Instruction& instruction, const OpPlan& plan, Instruc
     }
   } else if (instruction.opcode() == Opcode::kConvolution) {
     AdaptConvolution(plan, local);
+  } else if (auto* call = std::get_if<hlo::CustomCallAttr>(&local->mutable_attributes())) {
+    AdaptLayouts(instruction, call, local);
   }
 }
 

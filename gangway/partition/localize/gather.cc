@@ -90,6 +90,14 @@ absl::StatusOr<OpPlan> PlanWithout(const Instruction& instruction, const rules::
   return PlanOp(instruction, rule, options, context);
 }
 
+// XLA's expansion of a scatter reads the element it may replace by a dynamic slice, whose start it relies on being
+// clamped; merged with a slice underneath, the clamp is lost and updates outside the shard overwrite its border. The
+// barrier keeps the two apart.
+Instruction* ShieldedSlice(Instruction* x, Builder& builder) {
+  if (x->opcode() != Opcode::kSlice && x->opcode() != Opcode::kDynamicSlice) return x;
+  return builder.Unary(Opcode::kOptBarrier, x);
+}
+
 AxisList AxesOf(const Sharding& sharding, const DimVector& dims) {
   AxisList axes;
   for (int64_t d : dims) axes.insert(axes.end(), sharding.dims[d].axes.begin(), sharding.dims[d].axes.end());
@@ -175,6 +183,7 @@ absl::Status LocalizeScatter(const Instruction& instruction, Context& context) {
   if (by_rule.cost <= by_parts) return LocalizeByRule(instruction, context);
 
   GW_ASSIGN_OR_RETURN(std::vector<Instruction*> operands, PreparedOperands(instruction, rule, plan, context));
+  operands[0] = ShieldedSlice(operands[0], context.builder());
   operands[1] = ShiftIndices(operands[1], attr.index_vector_dim, attr.scatter_dims_to_operand_dims, dims,
                              plan.operands[0], global, false, nullptr, context);
   Instruction* local = context.Clone(instruction, ShardShape(global, plan.results[0]), std::move(operands));

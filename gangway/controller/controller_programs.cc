@@ -173,15 +173,17 @@ void RuntimeController::OnProgramLoaded(WorkerLink& link, const net::ProgramLoad
 void RuntimeController::FinishProgram(ProgramRecord& record, const absl::Status& status) {
   // A worker that came back has it again, or will refuse its launches; the first failure is the program's.
   if (record.program != nullptr || !record.error.ok()) return;
-  if (!status.ok()) {
+  absl::StatusOr<std::shared_ptr<const Program>> outcome = record.compiled;
+  if (status.ok()) {
+    record.program = record.compiled;
+  } else {
+    outcome = status;
     record.error = status;
-    record.ready.Set(status);
     // The next who asks shall have it tried again.
     program_cache_.erase(record.key);
-    return;
   }
-  record.program = record.compiled;
-  record.ready.Set(record.program);
+  // In a turn of its own: whoever waits may release the program at once, and our callers still hold the record.
+  loop_->Post([ready = record.ready, outcome = std::move(outcome)] { ready.Set(outcome); });
 }
 
 void RuntimeController::ReleaseProgram(ProgramId id) {

@@ -272,6 +272,30 @@ TEST_P(ClusterTest, CompileErrorsReachTheFuture) {
   EXPECT_TRUE(Execute(session, again, {*Make(session, 0, 2, 1)}).ok());
 }
 
+TEST_P(ClusterTest, AFailedProgramMayBeReleasedByWhoeverHearsOfIt) {
+  AddWorker("w0", 2);
+  AddWorker("w1", 2);
+  SessionId session = Open();
+  for (std::string text : {"x|refuse", "malformed", "ms=1"}) {
+    CompileRequest request;
+    request.artifact = text;
+    request.devices = Devices(0, 4);  // of both workers
+    request.options.num_partitions = 4;
+    bool heard = false;
+    On([&](Controller& c) {
+      auto [id, ready] = c.Compile(session, request);
+      ready.OnReady([&, id = id](const auto&) {
+        heard = true;
+        c.ReleaseProgram(id);
+      });
+      return 0;
+    });
+    Run();
+    EXPECT_TRUE(heard) << text;
+  }
+  EXPECT_EQ(Stats().programs, 0);
+}
+
 TEST_P(ClusterTest, ShardsAreJoinedTakenApartCopiedAndReshaped) {
   AddWorker("w0", 2);
   AddWorker("w1", 2);

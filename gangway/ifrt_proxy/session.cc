@@ -7,6 +7,7 @@
 #include "gangway/base/status.h"
 #include "gangway/ifrt_proxy/handlers/handlers.h"
 #include "gangway/ifrt_proxy/protocol.h"
+#include "spdlog/spdlog.h"
 
 namespace gangway::ifrt_proxy {
 namespace {
@@ -44,7 +45,9 @@ IfrtResponse Reply::Empty() const {
 }
 
 void Reply::Fail(const absl::Status& status) const {
-  IfrtResponse response = Empty();
+  // Without a case: clients (jaxlib 0.10) look at the status only where the response of the kind they wait for is
+  // missing.
+  IfrtResponse response;
   *response.mutable_response_metadata()->mutable_status() = ToProto(status);
   Send(std::move(response));
 }
@@ -115,6 +118,9 @@ void Session::ExpireWait(absl::Time now) {
 
 void Session::Dispatch(const IfrtRequest& request) {
   Reply reply(sink_, request);
+  if (spdlog::should_log(spdlog::level::trace)) {
+    spdlog::trace("session {}: {}", options_.session_id, request.ShortDebugString().substr(0, 400));
+  }
   switch (request.request_case()) {
     case IfrtRequest::kInitRequest:
       return HandleInit(*this, reply);

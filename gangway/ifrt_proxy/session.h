@@ -32,7 +32,7 @@ class Reply {
   void Send(IfrtResponse response) const;
   // An empty response of the request's kind.
   void Ok() const { Send(Empty()); }
-  // The status, with an empty response of the request's kind as the protocol wants.
+  // The status and nothing else.
   void Fail(const absl::Status& status) const;
   void OkOrFail(const absl::Status& status) const { status.ok() ? Ok() : Fail(status); }
   IfrtResponse Empty() const;

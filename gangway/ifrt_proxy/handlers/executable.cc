@@ -118,6 +118,21 @@ void AddFloat(xla::ifrt::AttributeMapProto* map, const std::string& key, double 
   (*map->mutable_attributes())[key].set_float_value(static_cast<float>(value));
 }
 
+IfrtResponse CompileResponse(const Reply& reply, uint64_t handle, const std::vector<DeviceId>& devices,
+                             const std::string& name) {
+  IfrtResponse response = reply.Empty();
+  auto* compiled = response.mutable_compile_response();
+  compiled->set_loaded_executable_handle(handle);
+  compiled->set_name(name);
+  compiled->set_num_devices(static_cast<int32_t>(devices.size()));
+  for (DeviceId device : devices) {
+    compiled->add_device_ids(device.value());
+    compiled->add_addressable_device_ids(device.value());
+  }
+  compiled->set_fingerprint_value(absl::StrCat(name, ".", handle));
+  return response;
+}
+
 }  // namespace
 
 void HandleCompile(Session& session, const wire::CompileRequest& request, const Reply& reply) {
@@ -137,17 +152,8 @@ void HandleCompile(Session& session, const wire::CompileRequest& request, const 
       return reply.Fail(program.ok() ? absl::CancelledError("executable deleted while compiling") : program.status());
     }
     (*executable)->program = *program;
-    IfrtResponse response = reply.Empty();
-    auto* compiled = response.mutable_compile_response();
-    compiled->set_loaded_executable_handle(handle);
-    compiled->set_name((*program)->compiled.name);
-    compiled->set_num_devices(static_cast<int32_t>(devices.size()));
-    for (DeviceId device : devices) {
-      compiled->add_device_ids(device.value());
-      compiled->add_addressable_device_ids(device.value());
-    }
-    compiled->set_fingerprint_value(absl::StrCat((*program)->compiled.name, ".", (*executable)->id.value()));
-    compiled->set_ready_future_handle(session->NameFuture(0, ReadyFuture()));
+    IfrtResponse response = CompileResponse(reply, handle, devices, (*program)->compiled.name);
+    response.mutable_compile_response()->set_ready_future_handle(session->NameFuture(0, ReadyFuture()));
     reply.Send(std::move(response));
   });
 }

@@ -115,7 +115,7 @@ void WriteTriangularSolve(const Instruction& instruction, AttributeWriter* write
   writer->Flag("left_side", attr.left_side);
   writer->Flag("lower", attr.lower);
   writer->Flag("unit_diagonal", attr.unit_diagonal);
-  writer->AddIf(attr.transpose_a != Transposition::kNone, "transpose_a", NameOf(attr.transpose_a));
+  writer->AddIf(attr.transpose_a != Transposition::kInvalid, "transpose_a", NameOf(attr.transpose_a));
 }
 
 absl::StatusOr<Attributes> ReadCholesky(const AttributeContext&, AttributeText* text) {

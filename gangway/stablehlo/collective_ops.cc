@@ -119,7 +119,7 @@ absl::Status AllToAll(OpContext& context) {
     GW_ASSIGN_OR_RETURN(hlo::Instruction * result, AllToAllOne(context, attr, operand, concat, parts));
     results.push_back(result);
   }
-  return context.FinishEach(results);
+  return context.FinishValues(std::move(results));
 }
 
 absl::Status CollectivePermute(OpContext& context) {
@@ -146,7 +146,7 @@ absl::Status CollectiveBroadcast(OpContext& context) {
     results.push_back(
         context.Emit(Opcode::kCollectiveBroadcast, context.result_shapes()[i], {context.operand(i)}, attr));
   }
-  return context.FinishEach(results);
+  return context.FinishValues(std::move(results));
 }
 
 template <Opcode opcode>

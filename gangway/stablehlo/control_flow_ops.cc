@@ -108,7 +108,7 @@ absl::Status While(OpContext& context) {
     results.push_back(context.Emit(Opcode::kGetTupleElement, context.result_shapes()[i], {loop},
                                    hlo::TupleIndexAttr{static_cast<int64_t>(i)}));
   }
-  return context.FinishEach(results);
+  return context.FinishValues(std::move(results));
 }
 
 absl::StatusOr<Computation*> Branch(OpContext& context, size_t index, const Shape& operand) {
@@ -170,7 +170,7 @@ absl::Status Call(OpContext& context) {
     return context.FinishWith(Opcode::kCall, context.operands(), {}, {computation});
   }
   GW_ASSIGN_OR_RETURN(std::vector<Instruction*> results, context.program().Inline(callee, context.operands(), scope));
-  return context.FinishEach(results);
+  return context.FinishValues(std::move(results));
 }
 
 // top_k has an operation of its own in HLO.
@@ -202,7 +202,7 @@ absl::Status Composite(OpContext& context) {
   GW_ASSIGN_OR_RETURN(absl::string_view decomposition, context.op().String("decomposition"));
   GW_ASSIGN_OR_RETURN(std::vector<Instruction*> results,
                       context.program().Inline(decomposition, context.operands(), CalleeScope(context)));
-  return context.FinishEach(results);
+  return context.FinishValues(std::move(results));
 }
 
 // The region's collective in place: nothing is gained by keeping the pair apart before scheduling.
@@ -213,7 +213,7 @@ absl::Status AsyncStart(OpContext& context) {
     context.program().Define(block->arguments[i], context.operand(i));
   }
   GW_ASSIGN_OR_RETURN(std::vector<Instruction*> results, context.program().ConvertBlock(*block, context.Inner()));
-  if (results.size() == 1) return context.FinishEach(results);
+  if (results.size() == 1) return context.FinishValues(std::move(results));
   return context.FinishEach({context.EmitTuple(std::move(results))});
 }
 
@@ -224,7 +224,7 @@ absl::Status AsyncDone(OpContext& context) {
     results.push_back(context.Emit(Opcode::kGetTupleElement, context.result_shapes()[i], {context.operand(0)},
                                    hlo::TupleIndexAttr{static_cast<int64_t>(i)}));
   }
-  return context.FinishEach(results);
+  return context.FinishValues(std::move(results));
 }
 
 }  // namespace

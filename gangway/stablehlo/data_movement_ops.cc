@@ -11,7 +11,7 @@ using hlo::Opcode;
 
 absl::Status Constant(OpContext& context) {
   GW_ASSIGN_OR_RETURN(hlo::Instruction * constant, context.program().EmitConstant(context.op().op(), context.scope()));
-  return context.FinishEach({constant});
+  return context.FinishValues({constant});
 }
 
 absl::Status Iota(OpContext& context) {
@@ -77,7 +77,7 @@ absl::Status GetDimensionSize(OpContext& context) {
   GW_ASSIGN_OR_RETURN(int64_t dimension, context.op().Int("dimension"));
   const Shape& shape = context.operand(0)->shape();
   if (dimension < 0 || dimension >= shape.rank()) return OpContext::Error("attribute dimension: out of range");
-  return context.FinishEach({context.EmitScalar(DType::kS32, static_cast<double>(shape.dim(dimension)))});
+  return context.FinishValues({context.EmitScalar(DType::kS32, static_cast<double>(shape.dim(dimension)))});
 }
 
 absl::Status Tuple(OpContext& context) { return context.FinishWith(Opcode::kTuple, context.operands()); }

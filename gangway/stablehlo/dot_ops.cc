@@ -116,7 +116,7 @@ absl::Status UnaryEinsum(OpContext& context) {
   GW_ASSIGN_OR_RETURN(Einsum einsum, ParseEinsum(context));
   hlo::Instruction* x = SumOthers(context, context.operand(0), einsum.result, &einsum.operands[0]);
   GW_ASSIGN_OR_RETURN(x, TransposeTo(context, x, einsum.operands[0], einsum.result));
-  return context.FinishEach({x});
+  return context.FinishValues({x});
 }
 
 absl::Status BinaryEinsum(OpContext& context) {
@@ -148,7 +148,7 @@ absl::Status BinaryEinsum(OpContext& context) {
   hlo::Instruction* product =
       context.Emit(Opcode::kDot, Shape(context.result_shape().dtype(), std::move(dims)), {x, y}, std::move(attr));
   GW_ASSIGN_OR_RETURN(product, TransposeTo(context, product, batch + lhs_free + rhs_free, einsum.result));
-  return context.FinishEach({product});
+  return context.FinishValues({product});
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ absl::Status Convert(OpContext& context) {
   const DType to = context.result_shape().dtype();
   if (IsComplex(from) && !IsComplex(to)) {
     x = context.Emit(Opcode::kReal, WithDType(x->shape(), from == DType::kC64 ? DType::kF32 : DType::kF64), {x});
-    if (x->shape().dtype() == to) return context.FinishEach({x});
+    if (x->shape().dtype() == to) return context.FinishValues({x});
   }
   return context.FinishWith(Opcode::kConvert, {x});
 }
@@ -54,7 +54,7 @@ absl::Status ReducePrecision(OpContext& context) {
 
 // Of a real number it is the number itself.
 absl::Status Real(OpContext& context) {
-  if (!IsComplex(context.operand(0)->shape().dtype())) return context.FinishEach({context.operand(0)});
+  if (!IsComplex(context.operand(0)->shape().dtype())) return context.FinishValues({context.operand(0)});
   return context.FinishWith(Opcode::kReal, context.operands());
 }
 

@@ -107,7 +107,9 @@ class EntryFunction {
   static std::string ParameterName(absl::string_view wanted) {
     std::string name;
     for (char c : wanted.substr(0, 80)) name += absl::ascii_isalnum(c) || c == '.' || c == '-' ? c : '_';
-    return name.empty() || !absl::ascii_isalpha(name[0]) ? absl::StrCat("arg", name) : name;
+    if (name.empty() || !absl::ascii_isalpha(name[0])) name.insert(0, "arg");
+    if (ParseDType(name).has_value()) name += '_';  // XLA takes "u4" for a type
+    return name;
   }
 
   absl::Status AddParameters(const bytecode::Block& block) {

@@ -200,6 +200,24 @@ absl::Status OpContext::FinishEach(const std::vector<Instruction*>& values) {
   return absl::OkStatus();
 }
 
+absl::Status OpContext::FinishValues(std::vector<Instruction*> values) {
+  if (!scope_.pure) {
+    GW_ASSIGN_OR_RETURN(std::optional<Shardings> shardings, OwnShardings(result_shapes_));
+    // Results that are tuples or tokens have no instruction of their own to constrain.
+    if (shardings.has_value() && shardings->size() == values.size()) {
+      for (size_t i = 0; i < values.size(); ++i) {
+        if (!values[i]->shape().IsArray()) continue;
+        Sharding& sharding = (*shardings)[i];
+        if (sharding.manual.empty()) {
+          GW_ASSIGN_OR_RETURN(sharding, WithManual(std::move(sharding)));
+        }
+        values[i] = EmitSharding(values[i], std::move(sharding));
+      }
+    }
+  }
+  return FinishEach(values);
+}
+
 absl::StatusOr<DimVector> OpContext::ConstantOperand(size_t i) const {
   const bytecode::Operation* constant = program_.ConstantDefining(op_.op().operands[i]);
   if (constant == nullptr) {

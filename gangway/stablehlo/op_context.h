@@ -41,8 +41,11 @@ class OpContext {
   // Makes the instruction the op's results (elements of its tuple when there are several), with the op's own sharding
   // and frontend attributes.
   absl::Status Finish(hlo::Instruction* instruction);
-  // Makes each value the result of that number.
+  // Makes each value the result of that number; the op's own shardings are taken care of.
   absl::Status FinishEach(const std::vector<hlo::Instruction*>& values);
+  // The same for values of instructions that stand for something else (the results of an inlined function, an operand):
+  // the op's own shardings become constraints on them.
+  absl::Status FinishValues(std::vector<hlo::Instruction*> values);
   absl::Status FinishWith(hlo::Opcode opcode, std::vector<hlo::Instruction*> operands, hlo::Attributes attributes = {},
                           std::vector<hlo::Computation*> called = {}) {
     return Finish(Emit(opcode, CombinedShape(), std::move(operands), std::move(attributes), std::move(called)));

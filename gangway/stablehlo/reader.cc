@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "gangway/base/status.h"
+#include "gangway/hlo/verifier.h"
 #include "gangway/stablehlo/bytecode/artifact.h"
 #include "gangway/stablehlo/translation.h"
 
@@ -17,6 +18,7 @@ absl::StatusOr<std::unique_ptr<hlo::Module>> ReadPortableArtifact(absl::string_v
   GW_RETURN_IF_ERROR_WITH(translation.Run(), absl::StrCat("program ", module->name()));
   module->RemoveUnreachable();
   module->SortComputations();
+  GW_RETURN_IF_ERROR_WITH(hlo::Verify(*module), absl::StrCat("program ", module->name()));
   return module;
 }
 

@@ -1,5 +1,8 @@
 #include "gangway/device/cts/testing.h"
 
+#include <cstdlib>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gangway/device/cts/evaluated_program.h"
@@ -10,16 +13,26 @@
 
 namespace gangway::device {
 
+namespace {
+
+Backend PjrtBackend(std::string name, std::string plugin) {
+  return {std::move(name), [plugin = std::move(plugin)](int devices) {
+            auto client = MakePjrtClient({plugin, {{"cpu_device_count", int64_t{devices}}}});
+            EXPECT_TRUE(client.ok()) << client.status();
+            return *std::move(client);
+          }};
+}
+
+}  // namespace
+
 std::vector<Backend> Backends() {
-  return {{"sim",
-           [](int devices) {
-             return MakeSimClient({devices, EvaluatedProgram});
-           }},
-          {"pjrt", [](int devices) {
-             auto client = MakePjrtClient({GANGWAY_CPU_PLUGIN, {{"cpu_device_count", int64_t{devices}}}});
-             EXPECT_TRUE(client.ok()) << client.status();
-             return *std::move(client);
-           }}};
+  std::vector<Backend> backends = {{"sim",
+                                    [](int devices) {
+                                      return MakeSimClient({devices, EvaluatedProgram});
+                                    }},
+                                   PjrtBackend("pjrt", GANGWAY_CPU_PLUGIN)};
+  if (const char* plugin = std::getenv("GANGWAY_TEST_PLUGIN")) backends.push_back(PjrtBackend("other", plugin));
+  return backends;
 }
 
 std::string Hlo(absl::string_view text) {

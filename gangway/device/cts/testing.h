@@ -18,7 +18,8 @@ struct Backend {
   std::function<std::unique_ptr<Client>(int devices)> make;
 };
 
-// device/sim with the evaluator, and device/pjrt with the CPU plugin.
+// device/sim with the evaluator, device/pjrt with the CPU plugin, and with the CPU plugin that GANGWAY_TEST_PLUGIN
+// names.
 std::vector<Backend> Backends();
 
 // Serialized HloModuleProto of HLO text.

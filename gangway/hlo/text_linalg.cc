@@ -106,7 +106,7 @@ absl::StatusOr<Attributes> ReadTriangularSolve(const AttributeContext&, Attribut
   GW_ASSIGN_OR_RETURN(attr.left_side, text->TakeBool("left_side"));
   GW_ASSIGN_OR_RETURN(attr.lower, text->TakeBool("lower"));
   GW_ASSIGN_OR_RETURN(attr.unit_diagonal, text->TakeBool("unit_diagonal"));
-  GW_ASSIGN_OR_RETURN(attr.transpose_a, TakeEnum(text, "transpose_a", std::optional(Transposition::kNone)));
+  GW_ASSIGN_OR_RETURN(attr.transpose_a, TakeEnum(text, "transpose_a", std::optional(Transposition::kInvalid)));
   return Attributes(attr);
 }
 

@@ -7,8 +7,8 @@
 
 int main(int argc, char** argv) {
   using namespace gangway::cli;  // NOLINT: this file is the list of commands
-  // Debian's abseil looks for lock cycles at every lock, in one table for all threads: a tenth of the time of a launch on
-  // eight devices. The tests keep it.
+  // Debian's abseil looks for lock cycles at every lock, in one table for all threads: a tenth of the time of a launch
+  // on eight devices. The tests keep it.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   CLI::App app{
       "Gangway partitions JAX programs for a mesh of devices and runs them from one controller.\n"

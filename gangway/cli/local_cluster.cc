@@ -108,8 +108,8 @@ absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& opti
   ProcessOptions worker_options;
   worker_options.announces = true;
   worker_options.environment["TF_CPP_MIN_LOG_LEVEL"] = "2";  // the plugin's chatter
-  // XLA allocates the temporaries of every step anew: in huge pages, and in as many heaps as two threads need, a training
-  // step of eight devices is 10 % faster and takes 100 MB less.
+  // XLA allocates the temporaries of every step anew: in huge pages, and in as many heaps as two threads need, a
+  // training step of eight devices is 10 % faster and takes 100 MB less.
   if (getenv("GLIBC_TUNABLES") == nullptr) {
     worker_options.environment["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=2";
   }

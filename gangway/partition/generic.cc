@@ -164,9 +164,26 @@ OpPlan ReplicatedPlan(const Instruction& instruction, Context& context) {
   return plan;
 }
 
+// Says where an operand is gathered because the operation needs a dimension whole and nothing better is known.
+static void ReportGathers(const Instruction& instruction, const OpRule& rule, const OpPlan& plan, Context& context) {
+  for (int64_t i = 0; i < instruction.operand_count(); ++i) {
+    if (!instruction.operand(i)->shape().IsArray()) continue;
+    const Sharding& held = context.Value(*instruction.operand(i)).sharding;
+    for (int64_t d = 0; d < held.rank(); ++d) {
+      if (!held.IsSplit(d) || plan.operands[i].IsSplit(d) || rule.operands[i][d].empty()) continue;
+      const rules::FactorKind kind = rule.factors[rule.operands[i][d][0]].kind;
+      if (kind == rules::FactorKind::kPassThrough || kind == rules::FactorKind::kReduction) continue;
+      context.ReportFallback(instruction, absl::StrCat(hlo::OpcodeName(instruction.opcode()), " along dimension ", d,
+                                                       " of operand ", i, ", which is split: gathered"));
+      return;
+    }
+  }
+}
+
 absl::Status LocalizeWith(const Instruction& instruction, const OpRule& rule, const OpPlanOptions& options,
                           Context& context) {
   GW_ASSIGN_OR_RETURN(const OpPlan plan, PlanOp(instruction, rule, options, context));
+  ReportGathers(instruction, rule, plan, context);
   GW_ASSIGN_OR_RETURN(std::vector<Instruction*> operands, PreparedOperands(instruction, rule, plan, context));
   EmitLocal(instruction, plan, std::move(operands), context);
   return absl::OkStatus();

@@ -183,7 +183,6 @@ static void ReportGathers(const Instruction& instruction, const OpRule& rule, co
 absl::Status LocalizeWith(const Instruction& instruction, const OpRule& rule, const OpPlanOptions& options,
                           Context& context) {
   GW_ASSIGN_OR_RETURN(const OpPlan plan, PlanOp(instruction, rule, options, context));
-  ReportGathers(instruction, rule, plan, context);
   GW_ASSIGN_OR_RETURN(std::vector<Instruction*> operands, PreparedOperands(instruction, rule, plan, context));
   EmitLocal(instruction, plan, std::move(operands), context);
   return absl::OkStatus();
@@ -192,9 +191,16 @@ absl::Status LocalizeWith(const Instruction& instruction, const OpRule& rule, co
 absl::Status LocalizeByRule(const Instruction& instruction, Context& context) {
   GW_ASSIGN_OR_RETURN(const OpRule rule, rules::RuleFor(instruction));
   if (rule.form != rules::RuleForm::kFactors) return LocalizeReplicated(instruction, context);
-  const OpPlanOptions options = OptionsFor(instruction);
-  GW_RETURN_IF_ERROR(LocalizeWith(instruction, rule, options, context));
+  GW_ASSIGN_OR_RETURN(const OpPlan plan, PlanOp(instruction, rule, OptionsFor(instruction), context));
+  ReportGathers(instruction, rule, plan, context);
+  GW_ASSIGN_OR_RETURN(std::vector<Instruction*> operands, PreparedOperands(instruction, rule, plan, context));
+  EmitLocal(instruction, plan, std::move(operands), context);
   return absl::OkStatus();
+}
+
+absl::Status LocalizeByChoice(const Instruction& instruction, Context& context) {
+  GW_ASSIGN_OR_RETURN(const OpRule rule, rules::RuleFor(instruction));
+  return LocalizeWith(instruction, rule, OptionsFor(instruction), context);
 }
 
 absl::Status LocalizeReplicated(const Instruction& instruction, Context& context) {

@@ -93,7 +93,7 @@ absl::Status LocalizeDynamicSlice(const Instruction& instruction, Context& conte
   Sharding wanted = context.Wanted(instruction);
   wanted.manual = result.manual;
   const double by_parts = context.module().planner.Cost(result, wanted, shape);
-  if (context.ReshardCost(value, gathered) <= by_parts) return LocalizeByRule(instruction, context);
+  if (context.ReshardCost(value, gathered) <= by_parts) return LocalizeByChoice(instruction, context);
 
   Builder& builder = context.builder();
   absl::Status status;

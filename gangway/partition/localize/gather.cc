@@ -130,7 +130,7 @@ absl::Status LocalizeGather(const Instruction& instruction, Context& context) {
   const double by_parts = context.ReshardCost(value, operand) + context.module().planner.Cost(result, wanted, shape) +
                           context.ReshardCost(context.Value(*instruction.operand(1)), plan.operands[1]);
   GW_ASSIGN_OR_RETURN(const OpPlan by_rule, PlanOp(instruction, rule, OptionsFor(instruction), context));
-  if (by_rule.cost <= by_parts) return LocalizeByRule(instruction, context);
+  if (by_rule.cost <= by_parts) return LocalizeByChoice(instruction, context);
 
   Builder& builder = context.builder();
   GW_ASSIGN_OR_RETURN(Instruction * local, context.Reshard(value, operand));
@@ -180,7 +180,7 @@ absl::Status LocalizeScatter(const Instruction& instruction, Context& context) {
   double by_parts = ResultCost(instruction, 0, plan.results[0], context);
   for (int64_t i = 0; i < 3; ++i)
     by_parts += context.ReshardCost(context.Value(*instruction.operand(i)), plan.operands[i]);
-  if (by_rule.cost <= by_parts) return LocalizeByRule(instruction, context);
+  if (by_rule.cost <= by_parts) return LocalizeByChoice(instruction, context);
 
   GW_ASSIGN_OR_RETURN(std::vector<Instruction*> operands, PreparedOperands(instruction, rule, plan, context));
   operands[0] = ShieldedSlice(operands[0], context.builder());

@@ -18,6 +18,8 @@ absl::string_view UnsupportedReason(hlo::Opcode opcode);
 
 // By the sharding rule alone: choose, reshard, run on local shapes (generic.h).
 absl::Status LocalizeByRule(const hlo::Instruction& instruction, Context& context);
+// The same where the family's own plan was weighed and found dearer: what it gathers is no fallback.
+absl::Status LocalizeByChoice(const hlo::Instruction& instruction, Context& context);
 // Whole on every device, reported.
 absl::Status LocalizeReplicated(const hlo::Instruction& instruction, Context& context);
 

@@ -26,6 +26,8 @@ struct WindowDimension {
 };
 
 struct WindowChoice {
+  enum class Outcome : uint8_t { kNone, kDearer, kChosen };  // no window applies; gathering is cheaper; windows it is
+  Outcome outcome = Outcome::kNone;
   OpPlan plan;  // operands and results split along the windows' dimensions too
   std::vector<WindowDimension> dims;
   // Per operand that has windows, in the order of `dims`.
@@ -39,13 +41,13 @@ WindowRequest RequestOf(const WindowDimension& dim, const Shape& operand, const 
 
 // The plan by windows when it is cheaper than the rule's. `candidates` are the dimensions that could have a window,
 // `windowed` the number of leading operands that do; `shifts` moves operand i's windows (concatenate).
-absl::StatusOr<std::optional<WindowChoice>> ChooseWindows(const Instruction& instruction, const rules::OpRule& rule,
-                                                          std::vector<WindowDimension> candidates, int64_t windowed,
-                                                          const std::vector<int64_t>& shifts, Context& context) {
+absl::StatusOr<WindowChoice> ChooseWindows(const Instruction& instruction, const rules::OpRule& rule,
+                                           std::vector<WindowDimension> candidates, int64_t windowed,
+                                           const std::vector<int64_t>& shifts, Context& context) {
   WindowChoice choice;
   const Sharding wanted = context.Wanted(instruction);
   const LocalValue& first = context.Value(*instruction.operand(0));
-  if (!SameMesh(wanted.mesh, context.mesh()) || !SameMesh(first.sharding.mesh, context.mesh())) return std::nullopt;
+  if (!SameMesh(wanted.mesh, context.mesh()) || !SameMesh(first.sharding.mesh, context.mesh())) return choice;
   AxisList taken;
   std::vector<AxisList> axes_of;
   for (const WindowDimension& dim : candidates) {
@@ -59,7 +61,7 @@ absl::StatusOr<std::optional<WindowChoice>> ChooseWindows(const Instruction& ins
     axes_of.push_back(axes);
     choice.dims.push_back(dim);
   }
-  if (choice.dims.empty()) return std::nullopt;
+  if (choice.dims.empty()) return choice;
 
   OpPlanOptions options = OptionsFor(instruction);
   GW_ASSIGN_OR_RETURN(const OpPlan by_rule, PlanOp(instruction, rule, options, context));
@@ -87,7 +89,7 @@ absl::StatusOr<std::optional<WindowChoice>> ChooseWindows(const Instruction& ins
     cost += context.ReshardCost(value, plan.operands[operand]);
   }
   // The rule's plan repeats the work on every device; its cost says how much.
-  if (by_rule.cost <= cost) return std::nullopt;
+  choice.outcome = by_rule.cost <= cost ? WindowChoice::Outcome::kDearer : WindowChoice::Outcome::kChosen;
   return choice;
 }
 
@@ -101,6 +103,11 @@ absl::StatusOr<Instruction*> Windowed(const WindowChoice& choice, const Instruct
     local = EmitWindow(choice.windows[operand][i], local, choice.dims[i].operand_dim, sharding, fill, context);
   }
   return local;
+}
+
+absl::Status WithoutWindows(const WindowChoice& choice, const Instruction& instruction, Context& context) {
+  return choice.outcome == WindowChoice::Outcome::kDearer ? LocalizeByChoice(instruction, context)
+                                                          : LocalizeByRule(instruction, context);
 }
 
 bool IsWindowed(const WindowChoice& choice, int64_t operand_dim) {
@@ -118,16 +125,16 @@ absl::Status LocalizeSlice(const Instruction& instruction, Context& context) {
     if (instruction.shape().dim(d) != operand.dim(d)) candidates.push_back({d, d, attr.starts[d], attr.strides[d], 1});
   }
   GW_ASSIGN_OR_RETURN(const rules::OpRule rule, rules::RuleFor(instruction));
-  GW_ASSIGN_OR_RETURN(auto choice, ChooseWindows(instruction, rule, candidates, 1, {}, context));
-  if (!choice) return LocalizeByRule(instruction, context);
+  GW_ASSIGN_OR_RETURN(const WindowChoice choice, ChooseWindows(instruction, rule, candidates, 1, {}, context));
+  if (choice.outcome != WindowChoice::Outcome::kChosen) return WithoutWindows(choice, instruction, context);
 
-  GW_ASSIGN_OR_RETURN(Instruction * local, Windowed(*choice, instruction, 0, nullptr, context));
+  GW_ASSIGN_OR_RETURN(Instruction * local, Windowed(choice, instruction, 0, nullptr, context));
   DimVector starts = attr.starts, limits = attr.limits;
   for (int64_t d = 0; d < operand.rank(); ++d) {
-    if (IsWindowed(*choice, d)) starts[d] = 0;
-    if (IsWindowed(*choice, d) || local->shape().dim(d) != operand.dim(d)) limits[d] = local->shape().dim(d);
+    if (IsWindowed(choice, d)) starts[d] = 0;
+    if (IsWindowed(choice, d) || local->shape().dim(d) != operand.dim(d)) limits[d] = local->shape().dim(d);
   }
-  context.Set(instruction, context.builder().Slice(local, starts, limits, attr.strides), choice->plan.results[0]);
+  context.Set(instruction, context.builder().Slice(local, starts, limits, attr.strides), choice.plan.results[0]);
   return absl::OkStatus();
 }
 
@@ -139,14 +146,14 @@ absl::Status LocalizePad(const Instruction& instruction, Context& context) {
     if (pad != hlo::PadDim{} && pad.interior == 0) candidates.push_back({d, d, -pad.low, 1, 1});
   }
   GW_ASSIGN_OR_RETURN(const rules::OpRule rule, rules::RuleFor(instruction));
-  GW_ASSIGN_OR_RETURN(auto choice, ChooseWindows(instruction, rule, candidates, 1, {}, context));
-  if (!choice) return LocalizeByRule(instruction, context);
+  GW_ASSIGN_OR_RETURN(const WindowChoice choice, ChooseWindows(instruction, rule, candidates, 1, {}, context));
+  if (choice.outcome != WindowChoice::Outcome::kChosen) return WithoutWindows(choice, instruction, context);
 
   GW_ASSIGN_OR_RETURN(Instruction * fill, context.Replicate(context.Value(*instruction.operand(1))));
-  GW_ASSIGN_OR_RETURN(Instruction * local, Windowed(*choice, instruction, 0, fill, context));
+  GW_ASSIGN_OR_RETURN(Instruction * local, Windowed(choice, instruction, 0, fill, context));
   std::vector<hlo::PadDim> pad = attr.dims;
-  for (const WindowDimension& dim : choice->dims) pad[dim.operand_dim] = {};
-  context.Set(instruction, context.builder().Pad(local, fill, pad), choice->plan.results[0]);
+  for (const WindowDimension& dim : choice.dims) pad[dim.operand_dim] = {};
+  context.Set(instruction, context.builder().Pad(local, fill, pad), choice.plan.results[0]);
   return absl::OkStatus();
 }
 
@@ -159,13 +166,13 @@ absl::Status LocalizeConcatenate(const Instruction& instruction, Context& contex
     offset += operand->shape().dim(joined);
   }
   GW_ASSIGN_OR_RETURN(const rules::OpRule rule, rules::RuleFor(instruction));
-  GW_ASSIGN_OR_RETURN(auto choice, ChooseWindows(instruction, rule, {{joined, joined, 0, 1, 1}},
-                                                 instruction.operand_count(), offsets, context));
-  if (!choice || instruction.operand_count() == 1) return LocalizeByRule(instruction, context);
+  GW_ASSIGN_OR_RETURN(const WindowChoice choice, ChooseWindows(instruction, rule, {{joined, joined, 0, 1, 1}},
+                                                               instruction.operand_count(), offsets, context));
+  if (choice.outcome != WindowChoice::Outcome::kChosen) return WithoutWindows(choice, instruction, context);
 
   // Every part gives the shard's elements as if it were alone; the position says which one counts.
   Builder& builder = context.builder();
-  const Sharding& result = choice->plan.results[0];
+  const Sharding& result = choice.plan.results[0];
   const Shape shape = ShardShape(WithoutLayout(instruction.shape()), result);
   const Shape index_shape = WithDType(shape, DType::kS32);
   Instruction* first = context.ShardOffset(result, WithoutLayout(instruction.shape()), joined);
@@ -173,7 +180,7 @@ absl::Status LocalizeConcatenate(const Instruction& instruction, Context& contex
       builder.Binary(Opcode::kAdd, builder.Iota(index_shape, joined), builder.BroadcastScalar(first, index_shape));
   Instruction* value = nullptr;
   for (int64_t i = instruction.operand_count(); i-- > 0;) {
-    GW_ASSIGN_OR_RETURN(Instruction * part, Windowed(*choice, instruction, i, nullptr, context));
+    GW_ASSIGN_OR_RETURN(Instruction * part, Windowed(choice, instruction, i, nullptr, context));
     if (value == nullptr) {
       value = part;
       continue;
@@ -198,20 +205,20 @@ absl::Status LocalizeConvolution(const Instruction& instruction, Context& contex
     candidates.push_back(
         {d, conv.output_spatial[i], -window.pad_low, window.stride, (window.size - 1) * window.window_dilation + 1});
   }
-  GW_ASSIGN_OR_RETURN(auto choice, ChooseWindows(instruction, rule, candidates, 1, {}, context));
-  if (!choice) return LocalizeByRule(instruction, context);
+  GW_ASSIGN_OR_RETURN(const WindowChoice choice, ChooseWindows(instruction, rule, candidates, 1, {}, context));
+  if (choice.outcome != WindowChoice::Outcome::kChosen) return WithoutWindows(choice, instruction, context);
 
-  GW_ASSIGN_OR_RETURN(std::vector<Instruction*> operands, PreparedOperands(instruction, rule, choice->plan, context));
+  GW_ASSIGN_OR_RETURN(std::vector<Instruction*> operands, PreparedOperands(instruction, rule, choice.plan, context));
   Builder& builder = context.builder();
   Instruction* zero = builder.Constant(Literal(Shape::Scalar(operands[0]->shape().dtype())));
-  for (size_t i = 0; i < choice->dims.size(); ++i) {
-    operands[0] = EmitWindow(choice->windows[0][i], operands[0], choice->dims[i].operand_dim, choice->plan.operands[0],
+  for (size_t i = 0; i < choice.dims.size(); ++i) {
+    operands[0] = EmitWindow(choice.windows[0][i], operands[0], choice.dims[i].operand_dim, choice.plan.operands[0],
                              zero, context);
   }
-  EmitLocal(instruction, choice->plan, std::move(operands), context);
+  EmitLocal(instruction, choice.plan, std::move(operands), context);
   auto& local = context.Value(instruction).local->mutable_attr<hlo::ConvolutionAttr>();
   for (size_t i = 0; i < conv.window.size(); ++i) {
-    if (IsWindowed(*choice, conv.input_spatial[i])) local.window[i].pad_low = local.window[i].pad_high = 0;
+    if (IsWindowed(choice, conv.input_spatial[i])) local.window[i].pad_low = local.window[i].pad_high = 0;
   }
   return absl::OkStatus();
 }
@@ -228,17 +235,17 @@ absl::Status LocalizeReduceWindow(const Instruction& instruction, Context& conte
         {dim, dim, -window[d].pad_low, window[d].stride, (window[d].size - 1) * window[d].window_dilation + 1});
   }
   if (instruction.operand_count() != 2) return LocalizeByRule(instruction, context);
-  GW_ASSIGN_OR_RETURN(auto choice, ChooseWindows(instruction, rule, candidates, 1, {}, context));
-  if (!choice) return LocalizeByRule(instruction, context);
+  GW_ASSIGN_OR_RETURN(const WindowChoice choice, ChooseWindows(instruction, rule, candidates, 1, {}, context));
+  if (choice.outcome != WindowChoice::Outcome::kChosen) return WithoutWindows(choice, instruction, context);
 
-  GW_ASSIGN_OR_RETURN(std::vector<Instruction*> operands, PreparedOperands(instruction, rule, choice->plan, context));
-  for (size_t i = 0; i < choice->dims.size(); ++i) {
-    operands[0] = EmitWindow(choice->windows[0][i], operands[0], choice->dims[i].operand_dim, choice->plan.operands[0],
+  GW_ASSIGN_OR_RETURN(std::vector<Instruction*> operands, PreparedOperands(instruction, rule, choice.plan, context));
+  for (size_t i = 0; i < choice.dims.size(); ++i) {
+    operands[0] = EmitWindow(choice.windows[0][i], operands[0], choice.dims[i].operand_dim, choice.plan.operands[0],
                              operands[1], context);
   }
-  EmitLocal(instruction, choice->plan, std::move(operands), context);
+  EmitLocal(instruction, choice.plan, std::move(operands), context);
   auto& local = context.Value(instruction).local->mutable_attr<hlo::WindowAttr>().window;
-  for (const WindowDimension& dim : choice->dims) local[dim.operand_dim].pad_low = local[dim.operand_dim].pad_high = 0;
+  for (const WindowDimension& dim : choice.dims) local[dim.operand_dim].pad_low = local[dim.operand_dim].pad_high = 0;
   return absl::OkStatus();
 }
 

@@ -107,6 +107,7 @@ absl::Status GraphBuilder::ReadAnnotations() {
 void GraphBuilder::CloseEntry() {
   auto close = [&](const Instruction* instruction, const std::vector<bool>& may, size_t* leaf) {
     for (int value : graph_.leaves_.at(instruction)) {
+      graph_.values_[value].even = true;
       if (May(may, (*leaf)++) || graph_.values_[value].annotated) continue;
       graph_.values_[value].annotated = true;
       for (DimSharding& dim : graph_.values_[value].sharding.dims) dim.open = false;

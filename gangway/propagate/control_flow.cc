@@ -44,8 +44,9 @@ void SeparateRoot(hlo::Computation* computation) {
 
 }  // namespace
 
-void SeparateRoots(hlo::Module& module, const std::vector<hlo::Computation*>& computations, bool entry_too) {
-  if (entry_too && !module.entry()->root()->has_sharding()) SeparateRoot(module.entry());
+hlo::Instruction* SeparateRoots(hlo::Module& module, const std::vector<hlo::Computation*>& computations) {
+  const hlo::Instruction* root = module.entry()->root();
+  if (!root->has_sharding()) SeparateRoot(module.entry());
   for (hlo::Computation* computation : computations) {
     for (const auto& instruction : computation->instructions()) {
       if (instruction->opcode() == Opcode::kWhile) SeparateRoot(instruction->called()[1]);
@@ -53,6 +54,8 @@ void SeparateRoots(hlo::Module& module, const std::vector<hlo::Computation*>& co
       for (hlo::Computation* branch : instruction->called()) SeparateRoot(branch);
     }
   }
+  hlo::Instruction* now = module.entry()->root();
+  return now != root && now->opcode() == Opcode::kCopy ? now : nullptr;
 }
 
 }  // namespace gangway::propagate

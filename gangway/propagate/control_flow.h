@@ -11,8 +11,9 @@ namespace gangway::propagate {
 // The entry and, from there, bodies and conditions of while, branches of conditional, callees of call.
 std::vector<hlo::Computation*> ControlComputations(const hlo::Module& module);
 
-// Gives loop bodies, branches and (where its sharding must be its own) the entry a root that only collects results: a
-// tuple, or a copy of an array. What computed the result keeps its own sharding.
-void SeparateRoots(hlo::Module& module, const std::vector<hlo::Computation*>& computations, bool entry_too);
+// Gives loop bodies, branches and the entry a root that only collects results: a tuple, or a copy of an array. What
+// computed the result keeps its own sharding. An annotated root of the entry stays. Returns the copy that was added as
+// the entry's root, or null.
+hlo::Instruction* SeparateRoots(hlo::Module& module, const std::vector<hlo::Computation*>& computations);
 
 }  // namespace gangway::propagate

@@ -19,6 +19,9 @@ void Graph::WriteBack() const {
       instruction->set_shardings(std::move(shardings));
     }
   }
+  if (added_root_ == nullptr || added_root_->sharding() != added_root_->operand(0)->sharding()) return;
+  added_root_->parent()->set_root(added_root_->operand(0));
+  added_root_->parent()->Remove(added_root_);
 }
 
 }  // namespace gangway::propagate

@@ -22,6 +22,7 @@ struct Value {
   Shape shape;
   Sharding sharding;       // over the graph's mesh unless frozen
   bool annotated = false;  // the program says something about it
+  bool even = false;       // of the entry's parameters and result: clients hold arrays in equal shards only
   bool frozen = false;     // cannot be expressed over the mesh: kept as it is, out of reach of completion
 };
 
@@ -63,12 +64,14 @@ class Graph {
   const std::vector<Relation>& relations() const { return relations_; }
   const std::vector<int>& relations_of(int value) const { return relations_of_[value]; }
 
-  // Closed shardings on every instruction.
+  // Closed shardings on every instruction. A root that was only added to have a sharding of its own, and has none,
+  // goes.
   void WriteBack() const;
 
  private:
   friend class GraphBuilder;
   MeshRef mesh_;
+  hlo::Instruction* added_root_ = nullptr;       // of the entry
   std::vector<hlo::Computation*> computations_;  // the entry and what control flow runs
   std::vector<Value> values_;
   std::vector<Relation> relations_;

@@ -1,20 +1,10 @@
 #include "gangway/propagate/graph_builder.h"
 
-#include <algorithm>
-
 #include "gangway/base/status.h"
 #include "gangway/propagate/control_flow.h"
 #include "gangway/propagate/main_mesh.h"
 
 namespace gangway::propagate {
-namespace {
-
-bool MayChooseAll(const std::vector<bool>& flags) {
-  return !flags.empty() && std::find(flags.begin(), flags.end(), false) == flags.end();
-}
-
-}  // namespace
-
 const std::vector<bool>& OutputFlags(const hlo::Module& module, const PropagateOptions& options) {
   return options.propagate_to_output.empty() ? module.config().propagate_to_output : options.propagate_to_output;
 }
@@ -26,7 +16,7 @@ const std::vector<bool>& ParameterFlags(const hlo::Module& module, const Propaga
 
 absl::Status GraphBuilder::Build() {
   graph_.computations_ = ControlComputations(module_);
-  SeparateRoots(module_, graph_.computations_, /*entry_too=*/!MayChooseAll(OutputFlags(module_, options_)));
+  graph_.added_root_ = SeparateRoots(module_, graph_.computations_);
   graph_.mesh_ = ChooseMesh(
       module_, std::vector<const hlo::Computation*>(graph_.computations_.begin(), graph_.computations_.end()));
   NumberLeaves();

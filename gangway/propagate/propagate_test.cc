@@ -158,6 +158,21 @@ TEST(Propagate, NotOntoDimensionsSmallerThanTheShards) {
   EXPECT_EQ(done.of["m"], "{data}{}");
 }
 
+TEST(Propagate, ClientsHoldEqualShards) {
+  auto done = Complete(kXy, 4, R"(ENTRY e {
+  a = f32[9] parameter(0), @[{'x'}]@
+  n = f32[9] negate(a)
+  b = f32[9] parameter(1)
+  m = f32[9] add(n, b)
+  ROOT r = (f32[9], f32[9]) tuple(n, m)
+})");
+  ASSERT_EQ(done.error, "");
+  EXPECT_EQ(done.of["a"], "{x}");
+  EXPECT_EQ(done.of["m"], "{x}");
+  EXPECT_EQ(done.of["b"], "{}");
+  EXPECT_EQ(done.of["r"], "{} {}");
+}
+
 TEST(Propagate, ThroughLoopsElementByElement) {
   auto done = Complete(kXy, 4, R"(
 body {
@@ -292,7 +307,7 @@ TEST(Propagate, OriginsOnRequest) {
   PropagateOptions options;
   options.record_origins = true;
   auto done = Complete(kXy, 4, text, options);
-  ASSERT_EQ(done.report.origins.size(), 1u);
+  ASSERT_FALSE(done.report.origins.empty());
   EXPECT_EQ(done.report.origins[0].instruction, "c");
   EXPECT_EQ(done.report.origins[0].from, "a");
 }

@@ -145,8 +145,8 @@ class Step {
     return true;
   }
 
-  // Appends what is possible of `axes` to a dimension; `extent` is what they split. Of a merged dimension's factor,
-  // which had `split` shards, only even shards.
+  // Appends what is possible of `axes` to a dimension; `extent` is what they split. A merged dimension's factor, which
+  // had `split` shards, takes even shards only, and so does what clients hold.
   void Extend(int value, int64_t dim, int64_t extent, const AxisList& axes, int from, int64_t split = 1) {
     Value& v = graph_.values()[value];
     DimSharding& target = v.sharding.dims[dim];
@@ -157,7 +157,7 @@ class Step {
     for (const AxisRef& ref : axes) {
       shards *= ref.size;
       // Shards that would be mostly padding are worse than none.
-      if (shards > extent || (!alone && extent % shards != 0)) break;
+      if (shards > extent || ((v.even || !alone) && extent % shards != 0)) break;
       if (Overlaps(v.sharding.UsedAxes(), ref)) break;
       if (limits_.affinity != nullptr && limits_.affinity->PrefersElsewhere(graph_, value, dim, ref)) break;
       target.axes.push_back(ref);

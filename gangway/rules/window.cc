@@ -39,6 +39,11 @@ void AddSpatialDims(const hlo::ConvolutionAttr& conv, RuleBuilder* rule) {
       const int factor = rule->AddFactor(extent, FactorKind::kReduction);
       rule->Operand(0, in, factor);
       rule->Operand(1, kernel, factor);
+    } else if (conv.window[i].size > out_extent) {
+      // A kernel larger than the result, as in the gradient of a kernel: nearly a contraction, but for the halo.
+      const int factor = rule->AddFactor(std::max(extent, conv.window[i].size), FactorKind::kPermutation);
+      rule->Operand(0, in, factor);
+      rule->Operand(1, kernel, factor);
     } else {
       const int factor = rule->AddFactor(std::max(extent, out_extent), FactorKind::kPermutation);
       rule->Operand(0, in, factor);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
 #include "gangway/compile/host_collectives.h"
+#include "gangway/compile/lapack.h"
 #include "gangway/compile/single_device.h"
 #include "gangway/cost/module_cost.h"
 #include "gangway/cost/peak_memory.h"
@@ -101,6 +102,7 @@ class Compilation {
     Dump("cleaned", *whole_);
     program_.stats.flops_total = cost::CostOf(*whole_).flops;
     GW_RETURN_IF_ERROR(options_.num_partitions > 1 ? Partition() : KeepWhole());
+    ReplaceLapackCalls(program_.per_device.get());
     GW_RETURN_IF_ERROR(CleanPerDevice(program_.per_device.get(), options_.num_partitions > 1));
     Dump("per-device", *program_.per_device);
     FillStats(*program_.per_device, &program_.stats);

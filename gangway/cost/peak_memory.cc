@@ -1,6 +1,7 @@
 #include "gangway/cost/peak_memory.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "gangway/cost/operation_cost.h"
@@ -47,6 +48,36 @@ bool UpdatesInPlace(const Instruction& i) {
   return i.opcode() == Opcode::kDynamicUpdateSlice || i.opcode() == Opcode::kScatter || i.opcode() == Opcode::kWhile;
 }
 
+// Computations whose memory is taken while the instruction runs.
+std::vector<Computation*> CalledInPlace(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::kWhile:
+    case Opcode::kConditional:
+    case Opcode::kCall:
+    case Opcode::kAsyncStart:
+      return i.called();
+    default:
+      return {};
+  }
+}
+
+// The position at which each value is read last; the computation's size for what the root holds. Values that live in
+// views or in fused readers end with these.
+absl::flat_hash_map<const Instruction*, int64_t> LastUses(const Computation& computation) {
+  absl::flat_hash_map<const Instruction*, int64_t> place, last_use;
+  int64_t size = computation.size();
+  for (int64_t p = 0; p < size; ++p) place[computation.instructions()[p].get()] = p;
+  for (int64_t p = size - 1; p >= 0; --p) {
+    const Instruction* i = computation.instructions()[p].get();
+    int64_t last = i->IsRoot() ? size : p;
+    for (const Instruction* user : i->users()) {
+      last = std::max(last, IsMaterialized(*user) ? place.at(user) : last_use.at(user));
+    }
+    last_use[i] = last;
+  }
+  return last_use;
+}
+
 class Lives {
  public:
   // Bytes at the fullest moment of what the computation allocates, its result included.
@@ -59,69 +90,45 @@ class Lives {
 
  private:
   int64_t Walk(const Computation& computation) {
-    absl::flat_hash_map<const Instruction*, int64_t> place, last_use;
-    int64_t size = computation.size();
-    for (int64_t p = 0; p < size; ++p) place[computation.instructions()[p].get()] = p;
-    // Values that live in views or fused readers end with them.
-    for (int64_t p = size - 1; p >= 0; --p) {
-      const Instruction* i = computation.instructions()[p].get();
-      int64_t last = i->IsRoot() ? size : p;
-      for (const Instruction* user : i->users()) {
-        last = std::max(last, IsMaterialized(*user) ? place.at(user) : last_use.at(user));
-      }
-      last_use[i] = last;
-    }
-    std::vector<std::vector<const Instruction*>> ends(size + 1);
+    const absl::flat_hash_map<const Instruction*, int64_t> last_use = LastUses(computation);
+    absl::flat_hash_map<const Instruction*, int64_t> held;  // bytes of live values
+    std::vector<std::vector<const Instruction*>> ends(computation.size() + 1);
     int64_t live = 0, peak = 0;
-    for (int64_t p = 0; p < size; ++p) {
+    for (int64_t p = 0; p < computation.size(); ++p) {
       const Instruction* i = computation.instructions()[p].get();
       int64_t inner = 0;
       for (const Computation* called : CalledInPlace(*i)) inner = std::max(inner, PeakOf(*called));
       if (IsMaterialized(*i)) {
-        int64_t bytes = i->shape().ByteSize();
-        // Overwrites an operand that is not needed any more.
-        int64_t reused = 0;
-        for (const Instruction* operand : i->operands()) {
-          bool may = UpdatesInPlace(*i) || hlo::IsElementwise(i->opcode());
-          if (may && IsMaterialized(*operand) && last_use.at(operand) == p && operand->shape().ByteSize() == bytes) {
-            reused = bytes;
-            break;
-          }
-        }
-        if (i->opcode() == Opcode::kWhile) bytes = 0;  // the state it starts from is the memory it works in
-        if (reused == 0) live += bytes;
-        sizes_[i] = reused == 0 ? bytes : 0;
-        if (reused != 0) {  // the memory changes hands
-          for (const Instruction* operand : i->operands()) {
-            if (IsMaterialized(*operand) && last_use.at(operand) == p && operand->shape().ByteSize() == reused) {
-              sizes_[i] = sizes_[operand];
-              sizes_[operand] = 0;
-              break;
-            }
-          }
+        if (const Instruction* donor = DonorOf(*i, p, last_use)) {
+          int64_t bytes = std::exchange(held.at(donor), 0);  // the memory changes hands
+          held[i] = bytes;
+        } else {
+          // A loop works in the memory of the state it starts from.
+          held[i] = i->opcode() == Opcode::kWhile ? 0 : i->shape().ByteSize();
+          live += held[i];
         }
         ends[last_use.at(i)].push_back(i);
       }
       peak = std::max(peak, live + inner);
-      for (const Instruction* ended : ends[p]) live -= sizes_[ended];
+      for (const Instruction* ended : ends[p]) live -= held[ended];
     }
     return peak;
   }
 
-  static std::vector<Computation*> CalledInPlace(const Instruction& i) {
-    switch (i.opcode()) {
-      case Opcode::kWhile:
-      case Opcode::kConditional:
-      case Opcode::kCall:
-      case Opcode::kAsyncStart:
-        return i.called();
-      default:
-        return {};
+  // An operand of the same size that ends here, whose memory the instruction may write its result into.
+  static const Instruction* DonorOf(const Instruction& i, int64_t p,
+                                    const absl::flat_hash_map<const Instruction*, int64_t>& last_use) {
+    if (!UpdatesInPlace(i) && !hlo::IsElementwise(i.opcode())) return nullptr;
+    for (const Instruction* operand : i.operands()) {
+      if (IsMaterialized(*operand) && last_use.at(operand) == p &&
+          operand->shape().ByteSize() == i.shape().ByteSize()) {
+        return operand;
+      }
     }
+    return nullptr;
   }
 
   absl::flat_hash_map<const Computation*, int64_t> done_;
-  absl::flat_hash_map<const Instruction*, int64_t> sizes_;
 };
 
 const Shape* LeafAt(const Shape& shape, const DimVector& index) {

@@ -39,6 +39,8 @@ void RuntimeController::CloseSession(SessionId id) {
     if (record->session == id) owned.push_back(array);
   }
   for (ArrayId array : owned) Release(array);
+  session = FindSession(id);  // whoever heard of a failure may have opened or closed sessions
+  if (session == nullptr) return;
   auto programs = std::move(session->programs);
   for (const auto& [program, references] : programs) {
     auto it = programs_.find(program);

@@ -110,6 +110,7 @@ void ReplaceLapackCalls(hlo::Module* module) {
       computation->RemoveDead();
     }
   }
+  module->SortComputations();
 }
 
 }  // namespace gangway::compile

@@ -1,6 +1,7 @@
 #include "gangway/cost/trip_count.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
@@ -65,7 +66,7 @@ std::optional<int64_t> StepOf(const Instruction& loop, int64_t index) {
   for (int side = 0; side < (add ? 2 : 1); ++side) {
     if (StateIndex(next->operand(side)) != index) continue;
     std::optional<int64_t> step = ConstantOf(next->operand(1 - side));
-    if (step.has_value()) return add ? *step : -*step;
+    if (step.has_value() && *step != std::numeric_limits<int64_t>::min()) return add ? *step : -*step;
   }
   return std::nullopt;
 }
@@ -86,14 +87,18 @@ hlo::ComparisonDirection Mirrored(hlo::ComparisonDirection direction) {
   }
 }
 
-std::optional<int64_t> Count(int64_t start, int64_t step, hlo::ComparisonDirection direction, int64_t bound) {
+using Wide = __int128;  // the numbers of a program may lie at the ends of int64_t
+
+std::optional<int64_t> Count(Wide start, Wide step, hlo::ComparisonDirection direction, Wide bound) {
   using D = hlo::ComparisonDirection;
   if (direction == D::kLe) return Count(start, step, D::kLt, bound + 1);
   if (direction == D::kGe) return Count(start, step, D::kGt, bound - 1);
   if (direction == D::kNe) return Count(start, step, step > 0 ? D::kLt : D::kGt, bound);
-  if (direction == D::kLt && step > 0) return std::max<int64_t>(0, (bound - start + step - 1) / step);
-  if (direction == D::kGt && step < 0) return std::max<int64_t>(0, (start - bound - step - 1) / -step);
-  return std::nullopt;
+  Wide count = -1;
+  if (direction == D::kLt && step > 0) count = std::max<Wide>(0, (bound - start + step - 1) / step);
+  if (direction == D::kGt && step < 0) count = std::max<Wide>(0, (start - bound - step - 1) / -step);
+  if (count < 0 || count > std::numeric_limits<int64_t>::max()) return std::nullopt;
+  return static_cast<int64_t>(count);
 }
 
 std::optional<int64_t> FromCounter(const Instruction& loop) {

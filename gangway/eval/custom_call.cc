@@ -38,8 +38,12 @@ absl::StatusOr<PerDevice> CustomCall(const LockstepCall& call) {
   }
   if (auto it = options.custom_calls.find(target); it != options.custom_calls.end()) return OneByOne(call, it->second);
   if (target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape") {
+    if (call.operands.size() != 1 || !call.instruction.shape().IsArray() ||
+        !call.instruction.operand(0)->shape().IsArray()) {
+      return absl::InvalidArgumentError(absl::StrCat("'", target, "' takes one array and gives one"));
+    }
     // Both shapes are the same where nothing is split.
-    bool same_shape = call.operands.size() == 1 && call.operands[0].front().HasShape(call.instruction.shape());
+    bool same_shape = call.operands[0].front().HasShape(call.instruction.shape());
     if (same_shape && call.interpreter.num_devices() == 1) return call.operands[0];
     return target == "SPMDFullToShardShape" ? EnterManualRegion(call) : LeaveManualRegion(call);
   }

@@ -33,7 +33,7 @@ bool IsFoldable(const Instruction& instruction) {
   if (!instruction.called().empty() && instruction.opcode() != Opcode::kReduce) return false;
   int64_t bytes = instruction.shape().ByteSize(), operand_bytes = 0;
   for (const Instruction* operand : instruction.operands()) {
-    if (operand->opcode() != Opcode::kConstant) return false;
+    if (operand->opcode() != Opcode::kConstant || !operand->shape().IsArray()) return false;
     operand_bytes += operand->shape().ByteSize();
   }
   if (Expands(instruction.opcode()) && instruction.shape().ElementCount() != 1) return false;

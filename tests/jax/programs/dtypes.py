@@ -80,7 +80,6 @@ def weak_types():
 
 def not_a_number_and_infinities():
     m = mesh(x=8)
+    # Without x.max(): the collective of native JAX loses the NaN.
     x = put(np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, 1e38, -1.0], np.float32), m, "x")
-    return jax.jit(
-        lambda x: (x * 10, jnp.isnan(x), jnp.maximum(x, 0), jnp.nanmax(x), x.max(), 1 / x), out_shardings=on(m)
-    )(x)
+    return jax.jit(lambda x: (x * 10, jnp.isnan(x), jnp.maximum(x, 0), jnp.nanmax(x), 1 / x), out_shardings=on(m))(x)

@@ -7,7 +7,7 @@ def unary_functions():
     m = mesh(x=8)
     x = put(normal(16, 8), m, "x")
     functions = (jnp.sin, jnp.tanh, jnp.exp, jnp.log1p, jnp.abs, jnp.floor, jnp.sign, jax.nn.sigmoid, jax.lax.erf)
-    return jax.jit(lambda x: [f(jnp.abs(x)) for f in functions])(x)
+    return jax.jit(lambda x: [f(jnp.abs(x)) for f in functions], out_shardings=on(m, "x"))(x)
 
 
 def binary_functions():

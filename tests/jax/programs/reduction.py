@@ -43,9 +43,13 @@ def softmax_and_statistics():
 def cumulative():
     m = mesh(x=4, y=2)
     x = put(normal(8, 8), m, "x", "y")
-    return jax.jit(
-        lambda x: (jnp.cumsum(x, 0), jnp.cumsum(x, 1), jnp.cumprod(x, 1), jax.lax.cummax(x)), out_shardings=on(m)
-    )(x)
+
+    def f(x):
+        # Products along a whole axis only: native JAX multiplies those along a sharded one by its padding, 0.
+        whole = jax.lax.with_sharding_constraint(x, on(m, "x"))
+        return jnp.cumsum(x, 0), jnp.cumsum(x, 1), jnp.cumprod(whole, 1), jax.lax.cummax(x)
+
+    return jax.jit(f, out_shardings=on(m))(x)
 
 
 @compiler_chooses

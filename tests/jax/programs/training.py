@@ -21,7 +21,7 @@ def _train(m, w, places, loss, batch, optimizer, steps):
     for _ in range(steps):
         w, state, value = step(w, state, batch)
         values.append(value)
-    return w, [float(v) for v in values]
+    return w, np.array([np.asarray(v) for v in values])
 
 
 def adam_with_sharded_weights():

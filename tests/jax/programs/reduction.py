@@ -45,9 +45,9 @@ def cumulative():
     x = put(normal(8, 8), m, "x", "y")
 
     def f(x):
-        # Products along a whole axis only: native JAX multiplies those along a sharded one by its padding, 0.
+        # Products and maxima along a whole axis only: along a sharded one native JAX takes in its padding, 0.
         whole = jax.lax.with_sharding_constraint(x, on(m, "x"))
-        return jnp.cumsum(x, 0), jnp.cumsum(x, 1), jnp.cumprod(whole, 1), jax.lax.cummax(x)
+        return jnp.cumsum(x, 0), jnp.cumsum(x, 1), jnp.cumprod(whole, 1), jax.lax.cummax(whole, 1)
 
     return jax.jit(f, out_shardings=on(m))(x)
 

@@ -2,10 +2,12 @@
 
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "gangway/net/grpc/grpc_stream.h"
 #include "grpcpp/create_channel.h"
@@ -22,6 +24,7 @@ namespace {
 constexpr char kMethod[] = "/gangway.Runtime/Connect";
 constexpr int kMaxFrame = 64 << 20;
 constexpr absl::Duration kPatience = absl::Milliseconds(500);  // for a peer that does not take its leave
+constexpr absl::Duration kCancelled = absl::Seconds(60);  // for events of a call that is cancelled: they come at once
 
 class ClientStream final : public GrpcStream {
  public:
@@ -75,9 +78,9 @@ class ClientChannel final : public Channel {
     stream_->Close(absl::UnavailableError("gone"));
     if (!stream_->AwaitOver(absl::Now() + kPatience)) {
       stream_->Cancel();
-      stream_->AwaitOver(absl::Now() + kPatience);
+      stream_->AwaitOver(absl::Now() + kCancelled);
     }
-    queue_.Shutdown();
+    queue_.Shutdown();  // no event may begin after this
     thread_.join();
   }
   void Start(ChannelHandler handler) override { stream_->Start(std::move(handler)); }
@@ -176,8 +179,20 @@ class GrpcServer final : public Server {
 
   ~GrpcServer() override {
     if (server_ == nullptr) return;
-    server_->Shutdown(std::chrono::system_clock::now());
-    queue_->Shutdown();
+    std::vector<std::weak_ptr<ServerStream>> streams;
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping_ = true;
+      streams = streams_;
+    }
+    for (auto& weak : streams) {
+      if (auto stream = weak.lock()) stream->Close(absl::UnavailableError("the server stops"));
+    }
+    server_->Shutdown(absl::ToChronoTime(absl::Now() + kPatience));
+    for (auto& weak : streams) {
+      if (auto stream = weak.lock()) stream->AwaitOver(absl::Now() + kCancelled);
+    }
+    queue_->Shutdown();  // no event may begin after this
     thread_.join();
   }
 
@@ -191,7 +206,7 @@ class GrpcServer final : public Server {
     std::shared_ptr<ServerStream> stream = std::make_shared<ServerStream>();
     void Done(bool ok) override {
       std::unique_ptr<Acceptor> self(this);
-      if (!ok) return;  // shutting down
+      if (!ok || !server.Register(stream)) return;  // shutting down
       server.AcceptNext();
       const bool known = stream->context().method() == kMethod;
       stream->Ready();
@@ -201,7 +216,17 @@ class GrpcServer final : public Server {
       server.accept_(std::make_unique<ServerChannel>(stream));
     }
   };
+  // False when the server stops: nothing may be begun any more.
+  bool Register(const std::shared_ptr<ServerStream>& stream) {
+    absl::MutexLock lock(&mutex_);
+    if (stopping_) return false;
+    std::erase_if(streams_, [](const auto& weak) { return weak.expired(); });
+    streams_.push_back(stream);
+    return true;
+  }
   void AcceptNext() {
+    absl::MutexLock lock(&mutex_);
+    if (stopping_) return;
     auto* acceptor = new Acceptor(*this);  // owned by its event
     service_.RequestCall(&acceptor->stream->context(), &acceptor->stream->call(), queue_.get(), queue_.get(),
                          static_cast<GrpcTag*>(acceptor));
@@ -212,6 +237,9 @@ class GrpcServer final : public Server {
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
+  absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::weak_ptr<ServerStream>> streams_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

@@ -41,6 +41,17 @@ void ServeQueue(grpc::CompletionQueue& queue) {
   while (queue.Next(&tag, &ok)) static_cast<GrpcTag*>(tag)->Done(ok);
 }
 
+void GrpcStream::Event::Done(bool ok) {
+  std::shared_ptr<GrpcStream> held;
+  void (GrpcStream::*handle)(bool) = nullptr;
+  {
+    absl::MutexLock lock(&stream.mutex_);
+    held = std::move(self);
+    handle = method;
+  }
+  ((*held).*handle)(ok);
+}
+
 void* GrpcStream::Begin(Event& event, void (GrpcStream::*method)(bool)) {
   event.method = method;
   event.self = shared_from_this();

@@ -71,12 +71,11 @@ class GrpcStream : public std::enable_shared_from_this<GrpcStream> {
  private:
   // An event of this stream: holds it until the event is back.
   struct Event final : GrpcTag {
-    void (GrpcStream::*method)(bool);
+    explicit Event(GrpcStream& owner) : stream(owner) {}
+    GrpcStream& stream;
+    void (GrpcStream::*method)(bool) = nullptr;  // guarded by the stream's mutex_, as is `self`
     std::shared_ptr<GrpcStream> self;
-    void Done(bool ok) override {
-      auto stream = std::move(self);
-      ((*stream).*method)(ok);
-    }
+    void Done(bool ok) override;
   };
   void* Begin(Event& event, void (GrpcStream::*method)(bool)) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -91,7 +90,7 @@ class GrpcStream : public std::enable_shared_from_this<GrpcStream> {
   const std::string peer_;
   FrameReader reader_;           // used by the queue's thread only
   grpc::ByteBuffer read_frame_;  // likewise
-  Event read_event_, write_event_, end_event_, finish_event_;
+  Event read_event_{*this}, write_event_{*this}, end_event_{*this}, finish_event_{*this};
 
   std::vector<Message> pending_ ABSL_GUARDED_BY(mutex_);  // not framed yet
   std::deque<grpc::ByteBuffer> frames_ ABSL_GUARDED_BY(mutex_);

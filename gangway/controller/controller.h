@@ -112,6 +112,8 @@ class Controller {
   // order).
   virtual absl::StatusOr<ArrayId> Assemble(SessionId session, ArraySpec spec, absl::Span<const ArrayId> parts) = 0;
   virtual absl::StatusOr<std::vector<ArrayId>> Disassemble(SessionId session, ArrayId array) = 0;
+  // One of the parts: a view on the shard at position `shard`.
+  virtual absl::StatusOr<ArrayId> ViewShard(SessionId session, ArrayId array, int shard) = 0;
   // The same data on other devices (shard i goes to devices[i]) and/or in another memory.
   virtual absl::StatusOr<ArrayId> Copy(SessionId session, ArrayId array, std::vector<DeviceId> devices,
                                        std::optional<std::string> memory_kind, bool donate) = 0;

@@ -46,21 +46,30 @@ absl::StatusOr<ArrayId> RuntimeController::Assemble(SessionId session, ArraySpec
 absl::StatusOr<std::vector<ArrayId>> RuntimeController::Disassemble(SessionId session, ArrayId id) {
   GW_CHECK(loop_->InLoop());
   GW_ASSIGN_OR_RETURN(ArrayRecord * array, UsableArray(id));
-  std::shared_ptr<const Layout> whole = array->layout;
+  const int count = static_cast<int>(array->layout->spec.devices.size());
   std::vector<ArrayId> parts;
-  for (size_t i = 0; i < whole->spec.devices.size(); ++i) {
-    ArraySpec spec;
-    spec.dtype = whole->spec.dtype;
-    spec.dims = whole->ShardDims(static_cast<int>(i));
-    spec.devices = {whole->spec.devices[i]};
-    spec.shard_dims = {spec.dims};
-    spec.memory_kind = whole->spec.memory_kind;
-    GW_ASSIGN_OR_RETURN(std::shared_ptr<const Layout> layout, MakeLayout(std::move(spec)));
-    GW_ASSIGN_OR_RETURN(ArrayId part,
-                        MoveShards(session, std::move(layout), {{id, static_cast<int>(i), 0}}, "part of an array"));
+  for (int i = 0; i < count; ++i) {
+    GW_ASSIGN_OR_RETURN(ArrayId part, ViewShard(session, id, i));
     parts.push_back(part);
   }
   return parts;
+}
+
+absl::StatusOr<ArrayId> RuntimeController::ViewShard(SessionId session, ArrayId id, int shard) {
+  GW_CHECK(loop_->InLoop());
+  GW_ASSIGN_OR_RETURN(ArrayRecord * array, UsableArray(id));
+  const Layout& whole = *array->layout;
+  if (shard < 0 || shard >= static_cast<int>(whole.spec.devices.size())) {
+    return absl::InvalidArgumentError(absl::StrCat("array ", id.value(), " has no shard ", shard));
+  }
+  ArraySpec spec;
+  spec.dtype = whole.spec.dtype;
+  spec.dims = whole.ShardDims(shard);
+  spec.devices = {whole.spec.devices[shard]};
+  spec.shard_dims = {spec.dims};
+  spec.memory_kind = whole.spec.memory_kind;
+  GW_ASSIGN_OR_RETURN(std::shared_ptr<const Layout> layout, MakeLayout(std::move(spec)));
+  return MoveShards(session, std::move(layout), {{id, shard, 0}}, "part of an array");
 }
 
 absl::StatusOr<ArrayId> RuntimeController::Copy(SessionId session, ArrayId id, std::vector<DeviceId> devices,

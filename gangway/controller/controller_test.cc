@@ -332,6 +332,10 @@ TEST_P(ClusterTest, ShardsAreJoinedTakenApartCopiedAndReshaped) {
   auto parts = On([&](Controller& c) { return c.Disassemble(session, *joined); });
   ASSERT_TRUE(parts.ok());
   EXPECT_EQ(*Value((*parts)[1]), 6);
+  auto view = On([&](Controller& c) { return c.ViewShard(session, *joined, 1); });
+  ASSERT_TRUE(view.ok());
+  EXPECT_EQ(*Value(*view), 6);
+  EXPECT_FALSE(On([&](Controller& c) { return c.ViewShard(session, *joined, 2); }).ok());
   On([&](Controller& c) { return c.Delete(*joined).ok(); });
   EXPECT_FALSE(Value(*joined).ok());
   EXPECT_EQ(*Value((*parts)[0]), 5) << "views live on";

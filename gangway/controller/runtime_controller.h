@@ -75,6 +75,7 @@ class RuntimeController final : public Controller {
   ArrayId MakeErrorArray(SessionId session, ArraySpec spec, absl::Status error) override;
   absl::StatusOr<ArrayId> Assemble(SessionId session, ArraySpec spec, absl::Span<const ArrayId> parts) override;
   absl::StatusOr<std::vector<ArrayId>> Disassemble(SessionId session, ArrayId array) override;
+  absl::StatusOr<ArrayId> ViewShard(SessionId session, ArrayId array, int shard) override;
   absl::StatusOr<ArrayId> Copy(SessionId session, ArrayId array, std::vector<DeviceId> devices,
                                std::optional<std::string> memory_kind, bool donate) override;
   absl::StatusOr<ArrayId> Remap(SessionId session, ArrayId array, ArraySpec spec) override;

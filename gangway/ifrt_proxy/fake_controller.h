@@ -59,14 +59,16 @@ class FakeController final : public controller::Controller {
   }
   absl::StatusOr<std::vector<ArrayId>> Disassemble(SessionId session, ArrayId id) override {
     std::vector<ArrayId> parts;
-    const Array whole = arrays_.at(id);
-    for (size_t i = 0; i < whole.shards.size(); ++i) {
-      ArraySpec spec = whole.spec;
-      spec.dims = spec.shard_dims[0];
-      spec.devices = {whole.spec.devices[i]};
-      parts.push_back(Add({session, std::move(spec), {whole.shards[i]}, {}, false}));
-    }
+    const int count = static_cast<int>(arrays_.at(id).shards.size());
+    for (int i = 0; i < count; ++i) parts.push_back(*ViewShard(session, id, i));
     return parts;
+  }
+  absl::StatusOr<ArrayId> ViewShard(SessionId session, ArrayId id, int shard) override {
+    const Array whole = arrays_.at(id);
+    ArraySpec spec = whole.spec;
+    spec.dims = spec.shard_dims[0];
+    spec.devices = {whole.spec.devices[shard]};
+    return Add({session, std::move(spec), {whole.shards[shard]}, {}, false});
   }
   absl::StatusOr<ArrayId> Copy(SessionId session, ArrayId array, std::vector<controller::DeviceId> devices,
                                std::optional<std::string>, bool) override {

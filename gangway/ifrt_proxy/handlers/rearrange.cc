@@ -168,10 +168,7 @@ absl::StatusOr<std::vector<ArrayId>> CopyArrays(Session& session, const wire::Co
 
 absl::StatusOr<ArrayId> FirstShard(Session& session, uint64_t handle) {
   GW_ASSIGN_OR_RETURN(ArrayId array, session.Array(handle));
-  GW_ASSIGN_OR_RETURN(std::vector<ArrayId> parts, session.controller().Disassemble(session.id(), array));
-  if (parts.empty()) return absl::InvalidArgumentError("array without shards");
-  for (size_t i = 1; i < parts.size(); ++i) session.controller().Release(parts[i]);
-  return parts[0];
+  return session.controller().ViewShard(session.id(), array, 0);
 }
 
 }  // namespace

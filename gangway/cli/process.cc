@@ -115,8 +115,9 @@ absl::StatusOr<std::string> Process::AwaitAnnouncement(absl::Duration timeout) {
   std::string line;
   while (line.empty() || line.back() != '\n') {
     pollfd poll_fd{announce_fd_, POLLIN, 0};
-    int wait_ms = static_cast<int>(absl::ToInt64Milliseconds(deadline - absl::Now()));
-    int ready = wait_ms <= 0 ? 0 : poll(&poll_fd, 1, wait_ms);
+    // Looks at least once, however short the timeout.
+    int wait_ms = std::max(0, static_cast<int>(absl::ToInt64Milliseconds(deadline - absl::Now())));
+    int ready = poll(&poll_fd, 1, wait_ms);
     if (ready < 0 && errno == EINTR) return absl::CancelledError("interrupted");
     if (ready == 0) return absl::DeadlineExceededError("it did not become ready in time");
     char byte;

@@ -16,7 +16,7 @@ corpus=build-fuzz/corpus/$target
 mkdir -p "$corpus" "fuzz/crashers/$target"
 case $target in
   stablehlo_fuzz) seeds=$(find gangway/stablehlo/testdata -name '*bc' -size -64k) ;;
-  hlo_text_fuzz) seeds=$(find gangway tests \( -name '*.hlo' -o -path '*hlo/testdata/*.txt' \) -size -32k) ;;
+  hlo_text_fuzz | program_fuzz) seeds=$(find gangway tests \( -name '*.hlo' -o -path '*hlo/testdata/*.txt' \) -size -32k) ;;
   *) seeds= ;;
 esac
 for seed in $seeds; do cp -n "$seed" "$corpus/$(echo "$seed" | tr / _)"; done

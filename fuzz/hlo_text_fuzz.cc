@@ -1,4 +1,5 @@
-// libFuzzer target of the HLO text parser: any text gives a module or an error; what verifies is printed and serialized.
+// libFuzzer target of the HLO text parser: any text gives a module or an error; what verifies is printed and
+// serialized.
 #include <cstddef>
 #include <cstdint>
 

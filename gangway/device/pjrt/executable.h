@@ -12,8 +12,9 @@
 
 namespace gangway::device::pjrt {
 
-// A program in the form the clients inside the plugin hold it: compiled once, loaded into each client where it first
-// runs. Thread-safe.
+// A program in the form the clients inside the plugin hold it: compiled once and loaded into each client where it first
+// runs, or compiled for each where the plugin cannot serialize it (XLA's CPU sort with a known comparator).
+// Thread-safe.
 class Program {
  public:
   // Compiles for `instance`.
@@ -32,13 +33,16 @@ class Program {
  private:
   struct Loaded;
 
-  Program(std::shared_ptr<const Instance> first, PJRT_LoadedExecutable* compiled)
-      : first_(std::move(first)), compiled_(compiled) {}
+  Program(std::shared_ptr<const Instance> first, PJRT_LoadedExecutable* compiled, const CompileRequest& request)
+      : first_(std::move(first)), compiled_(compiled), name_(request.name), hlo_(request.hlo) {}
   absl::Status Serialize() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<const Instance> first_;
   PJRT_LoadedExecutable* const compiled_;
   absl::Mutex mutex_;
+  const std::string name_;
+  // Kept until it is known that the program can be serialized, and from then on `serialized_` instead.
+  std::string hlo_ ABSL_GUARDED_BY(mutex_);
   std::string serialized_ ABSL_GUARDED_BY(mutex_);  // empty until a second client needs it
   // By client; null while it is being loaded.
   absl::flat_hash_map<const Instance*, std::shared_ptr<Loaded>> loaded_ ABSL_GUARDED_BY(mutex_);

@@ -70,7 +70,7 @@ struct Program::Loaded {
 absl::StatusOr<std::unique_ptr<Program>> Program::Compile(std::shared_ptr<const Instance> instance,
                                                           const CompileRequest& request) {
   GW_ASSIGN_OR_RETURN(PJRT_LoadedExecutable * handle, CompileHandle(*instance, request));
-  return std::unique_ptr<Program>(new Program(std::move(instance), handle));
+  return std::unique_ptr<Program>(new Program(std::move(instance), handle, request));
 }
 
 Program::~Program() { Destroy(*first_, compiled_); }
@@ -100,12 +100,12 @@ absl::Status Program::Serialize() {
 absl::StatusOr<PJRT_LoadedExecutable*> Program::HandleFor(const std::shared_ptr<const Instance>& instance) {
   if (instance == first_) return compiled_;
   std::shared_ptr<Loaded> loaded;
-  std::string serialized;
+  std::string serialized, hlo;
   {
     absl::MutexLock lock(&mutex_);
     std::shared_ptr<Loaded>& entry = loaded_[instance.get()];
     if (entry == nullptr) {
-      GW_RETURN_IF_ERROR(Serialize());
+      if (Serialize().ok()) hlo_.clear();
       entry = std::make_shared<Loaded>(instance);
     }
     loaded = entry;
@@ -115,8 +115,10 @@ absl::StatusOr<PJRT_LoadedExecutable*> Program::HandleFor(const std::shared_ptr<
     {
       absl::MutexLock lock_bytes(&mutex_);
       serialized = serialized_;
+      hlo = hlo_;
     }
-    loaded->handle = LoadHandle(*instance, serialized);
+    loaded->handle =
+        serialized.empty() ? CompileHandle(*instance, CompileRequest{name_, hlo}) : LoadHandle(*instance, serialized);
     loaded->done = true;
   }
   return loaded->handle;

@@ -89,6 +89,7 @@ absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& opti
   }
   ProcessOptions controller_options;
   controller_options.announces = true;
+  controller_options.environment["GRPC_VERBOSITY"] = "NONE";  // failures are ours to tell, in one line
   controller_options.own_group = true;
   controller_options.command = {
       ExecutablePath().string(), "controller", absl::StrCat("--listen=127.0.0.1:", options.port),
@@ -107,6 +108,7 @@ absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& opti
 
   ProcessOptions worker_options;
   worker_options.announces = true;
+  worker_options.environment["GRPC_VERBOSITY"] = "NONE";
   worker_options.environment["TF_CPP_MIN_LOG_LEVEL"] = "2";  // the plugin's chatter
   // XLA allocates the temporaries of every step anew: in huge pages, and in as many heaps as two threads need, a
   // training step of eight devices is 10 % faster and takes 100 MB less.

@@ -65,6 +65,7 @@ class FakeController final : public controller::Controller {
   }
   absl::StatusOr<ArrayId> ViewShard(SessionId session, ArrayId id, int shard) override {
     const Array whole = arrays_.at(id);
+    if (whole.shards.empty()) return absl::InvalidArgumentError("no such shard");
     ArraySpec spec = whole.spec;
     spec.dims = spec.shard_dims[0];
     spec.devices = {whole.spec.devices[shard]};

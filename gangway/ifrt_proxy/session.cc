@@ -221,6 +221,16 @@ void Session::ForgetArray(uint64_t handle) {
   arrays_.erase(it);
 }
 
+absl::Status Session::CauseOf(const absl::Status& status, absl::Span<const controller::ArrayId> arrays) {
+  for (controller::ArrayId array : arrays) {
+    Future<Unit> ready = controller_.Ready(array);
+    if (!ready.IsReady()) continue;
+    absl::Status error = ready.Await(absl::InfinitePast(), "an array that is ready").status();
+    if (!error.ok()) return error;
+  }
+  return status;
+}
+
 uint64_t Session::NameFuture(uint64_t handle, Future<Unit> future) {
   if (handle == 0) handle = NewHandle();
   futures_.insert_or_assign(handle, std::move(future));

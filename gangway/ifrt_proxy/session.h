@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "gangway/base/clock.h"
 #include "gangway/base/future.h"
 #include "gangway/controller/controller.h"
@@ -85,6 +86,9 @@ class Session : public std::enable_shared_from_this<Session> {
   // Names an array whose every use fails; for results of requests that failed at once.
   void PoisonArray(uint64_t handle, const absl::Status& error);
   void ForgetArray(uint64_t handle);
+  // Why something could not be made of `arrays`: the error one of them is poisoned with, or else `status`. An array
+  // whose maker was refused has neither shape nor shards, so what fails first is rarely the cause.
+  absl::Status CauseOf(const absl::Status& status, absl::Span<const controller::ArrayId> arrays);
 
   uint64_t NameFuture(uint64_t handle, Future<Unit> future);
   absl::StatusOr<Future<Unit>> TakeFuture(uint64_t handle);

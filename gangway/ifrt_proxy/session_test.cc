@@ -226,6 +226,24 @@ TEST_F(ExecutableTest, AFailedExecutePoisonsItsResults) {
   EXPECT_EQ(CopyToHost(6, 81).response_metadata().status().message(), "no arguments");
 }
 
+TEST_F(ExecutableTest, WhatIsMadeOfAPoisonedArrayCarriesItsError) {
+  uint64_t executable = Compile();
+  Call(ExecuteRequest(executable, {}, {6}));
+  IfrtRequest request;
+  request.mutable_disassemble_into_single_device_arrays_request()->set_array_handle(6);
+  for (uint64_t handle : {7, 8}) {
+    request.mutable_disassemble_into_single_device_arrays_request()->add_result_handles(handle);
+  }
+  EXPECT_EQ(Call(request).response_metadata().status().message(), "no arguments");
+  for (uint64_t handle : {7, 8}) {
+    IfrtRequest shard;
+    shard.mutable_fully_replicated_shard_request()->set_array_handle(handle);
+    shard.mutable_fully_replicated_shard_request()->set_result_handle(handle + 10);
+    EXPECT_EQ(Call(shard).response_metadata().status().message(), "no arguments");
+    EXPECT_EQ(CopyToHost(handle + 10, handle + 90).response_metadata().status().message(), "no arguments");
+  }
+}
+
 TEST_F(ExecutableTest, StatusFuturesAnswerWhenTheProgramIsDone) {
   MakeArray(5, "abcd");
   uint64_t executable = Compile();

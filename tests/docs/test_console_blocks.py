@@ -36,6 +36,7 @@ def steps(block):
 
 def run(command, cwd):
     environment = dict(os.environ, PATH=f"{GANGWAY.parent}:{ROOT}/.venv/bin:{os.environ['PATH']}", COLUMNS="120")
+    environment.pop("TF_CPP_MIN_LOG_LEVEL", None)  # importing JAX in this process sets it; readers have not
     done = subprocess.run(
         ["bash", "-c", command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
     )

@@ -175,7 +175,9 @@ void HandleExecute(Session& session, const wire::LoadedExecutableExecuteRequest&
     controller::ExecuteOptions options;
     for (int index : request.execute_options().non_donatable_input_indices()) options.non_donatable.insert(index);
     options.notify = wants_status;
-    return session.controller().Execute(session.id(), executable->id, arguments, options);
+    auto result = session.controller().Execute(session.id(), executable->id, arguments, options);
+    if (!result.ok()) return session.CauseOf(result.status(), arguments);
+    return result;
   };
   auto result = execute();
   if (!result.ok()) {

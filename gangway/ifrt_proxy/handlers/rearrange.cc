@@ -30,7 +30,8 @@ absl::StatusOr<ArrayId> Assemble(Session& session, const wire::AssembleArrayFrom
   }
   DimVector dims(request.shape().dims().begin(), request.shape().dims().end());
   GW_ASSIGN_OR_RETURN(ArraySpec spec, MakeArraySpec(dtype, std::move(dims), request.sharding()));
-  GW_ASSIGN_OR_RETURN(ArrayId array, session.controller().Assemble(session.id(), std::move(spec), parts));
+  absl::StatusOr<ArrayId> array = session.controller().Assemble(session.id(), std::move(spec), parts);
+  if (!array.ok()) return session.CauseOf(array.status(), parts);
   if (DonatesInput(request.copy_semantics())) {
     for (ArrayId part : parts) (void)session.controller().Delete(part);
   }
@@ -158,17 +159,19 @@ absl::StatusOr<std::vector<ArrayId>> CopyArrays(Session& session, const wire::Co
     }
     std::optional<std::string> memory_kind;
     if (request.has_memory_kind()) memory_kind = request.memory_kind();
-    GW_ASSIGN_OR_RETURN(ArrayId output,
-                        session.controller().Copy(session.id(), input, std::move(devices), std::move(memory_kind),
-                                                  DonatesInput(request.copy_semantics())));
-    outputs.push_back(output);
+    absl::StatusOr<ArrayId> output = session.controller().Copy(
+        session.id(), input, std::move(devices), std::move(memory_kind), DonatesInput(request.copy_semantics()));
+    if (!output.ok()) return session.CauseOf(output.status(), {input});
+    outputs.push_back(*output);
   }
   return outputs;
 }
 
 absl::StatusOr<ArrayId> FirstShard(Session& session, uint64_t handle) {
   GW_ASSIGN_OR_RETURN(ArrayId array, session.Array(handle));
-  return session.controller().ViewShard(session.id(), array, 0);
+  absl::StatusOr<ArrayId> shard = session.controller().ViewShard(session.id(), array, 0);
+  if (!shard.ok()) return session.CauseOf(shard.status(), {array});
+  return shard;
 }
 
 }  // namespace
@@ -190,7 +193,9 @@ void HandleDisassemble(Session& session, const wire::DisassembleIntoSingleDevice
                        const Reply& reply) {
   auto disassemble = [&]() -> absl::StatusOr<std::vector<ArrayId>> {
     GW_ASSIGN_OR_RETURN(ArrayId array, session.Array(request.array_handle()));
-    return session.controller().Disassemble(session.id(), array);
+    auto parts = session.controller().Disassemble(session.id(), array);
+    if (parts.ok() && !parts->empty()) return parts;
+    return session.CauseOf(parts.ok() ? absl::InvalidArgumentError("array without shards") : parts.status(), {array});
   };
   AnswerArrays(session, request.result_handles(), disassemble(), reply, [](IfrtResponse* response, uint64_t handle) {
     response->mutable_disassemble_into_single_device_arrays_response()->add_array_handles(handle);

@@ -72,7 +72,7 @@ absl::StatusOr<Shape> BitcastConvert(const InferQuery& query) {
     if (from_bits % to_bits != 0) return Wrong(from_bits, " bits are no multiple of ", to_bits);
     dims.push_back(from_bits / to_bits);
   } else if (from_bits < to_bits) {
-    if (dims.empty() || dims.back() * from_bits != to_bits) {
+    if (dims.empty() || to_bits % from_bits != 0 || dims.back() != to_bits / from_bits) {
       return Wrong("the last dimension must hold the ", to_bits, " bits of one ", DTypeName(to));
     }
     dims.pop_back();

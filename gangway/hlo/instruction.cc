@@ -1,7 +1,9 @@
 #include "gangway/hlo/instruction.h"
 
 #include <algorithm>
+#include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "gangway/hlo/computation.h"
 
 namespace gangway::hlo {
@@ -10,6 +12,28 @@ namespace {
 void RemoveOneUse(std::vector<Instruction*>* users, const Instruction* user) {
   auto it = std::find(users->begin(), users->end(), user);
   if (it != users->end()) users->erase(it);
+}
+
+bool HasOwnSideEffect(const Instruction& instruction) {
+  switch (instruction.opcode()) {
+    case Opcode::kSend:
+    case Opcode::kSendDone:
+    case Opcode::kRecv:
+    case Opcode::kRecvDone:
+    case Opcode::kInfeed:
+    case Opcode::kOutfeed:
+    case Opcode::kRng:
+    case Opcode::kRngGetAndUpdateState:
+      return true;
+    case Opcode::kCustomCall:
+      return instruction.attr<CustomCallAttr>().has_side_effect;
+    default:
+      return false;
+  }
+}
+
+bool RunsItsComputations(Opcode opcode) {
+  return opcode == Opcode::kCall || opcode == Opcode::kWhile || opcode == Opcode::kConditional;
 }
 
 }  // namespace
@@ -40,30 +64,23 @@ void Instruction::ReplaceAllUsesWith(Instruction* with) {
 bool Instruction::IsRoot() const { return parent_->root_ == this; }
 
 bool Instruction::HasSideEffect() const {
-  switch (opcode_) {
-    case Opcode::kSend:
-    case Opcode::kSendDone:
-    case Opcode::kRecv:
-    case Opcode::kRecvDone:
-    case Opcode::kInfeed:
-    case Opcode::kOutfeed:
-    case Opcode::kRng:
-    case Opcode::kRngGetAndUpdateState:
-      return true;
-    case Opcode::kCustomCall:
-      return attr<CustomCallAttr>().has_side_effect;
-    case Opcode::kCall:
-    case Opcode::kWhile:
-    case Opcode::kConditional:
-      for (const Computation* computation : called_) {
-        for (const auto& instruction : computation->instructions()) {
-          if (instruction->HasSideEffect()) return true;
-        }
+  if (HasOwnSideEffect(*this)) return true;
+  if (!RunsItsComputations(opcode_)) return false;
+  // Each computation is looked at once, and without recursion: a program may call one many times over, or very deeply.
+  absl::flat_hash_set<const Computation*> seen(called_.begin(), called_.end());
+  std::vector<const Computation*> waiting(seen.begin(), seen.end());
+  while (!waiting.empty()) {
+    const Computation* computation = waiting.back();
+    waiting.pop_back();
+    for (const auto& instruction : computation->instructions()) {
+      if (HasOwnSideEffect(*instruction)) return true;
+      if (!RunsItsComputations(instruction->opcode())) continue;
+      for (const Computation* callee : instruction->called()) {
+        if (seen.insert(callee).second) waiting.push_back(callee);
       }
-      return false;
-    default:
-      return false;
+    }
   }
+  return false;
 }
 
 }  // namespace gangway::hlo

@@ -6,6 +6,12 @@
 #include "absl/strings/match.h"
 
 namespace gangway::hlo {
+namespace {
+
+// More than any operation has; each new one is compared with those before it.
+constexpr size_t kMaxAttributes = 256;
+
+}  // namespace
 
 absl::StatusOr<AttributeText> AttributeText::Read(TextLexer* lexer) {
   AttributeText text(lexer->whole_text());
@@ -19,6 +25,9 @@ absl::StatusOr<AttributeText> AttributeText::Read(TextLexer* lexer) {
       absl::string_view& groups = text.entries_.back().value;
       groups = absl::string_view(groups.data(), entry.value.data() + entry.value.size() - groups.data());
       continue;
+    }
+    if (text.entries_.size() == kMaxAttributes) {
+      return lexer->Error(absl::StrCat("at most ", kMaxAttributes, " attributes"));
     }
     if (text.Find(entry.key) != nullptr) return lexer->Error(absl::StrCat("attribute ", entry.key, " only once"));
     text.entries_.push_back(entry);

@@ -122,18 +122,22 @@ class Parser {
 
   absl::StatusOr<Attributes> ReadConstant(const Shape& shape) {
     if (lexer_.Consume("{...}")) {
-      constexpr int64_t kMaxElidedBytes = int64_t{1} << 31;
-      if (shape.ByteSize() > kMaxElidedBytes) return lexer_.Error("a smaller constant than the elided one before");
-      return Attributes(ConstantAttr{ElidedLiteral(shape), /*elided=*/true});
+      GW_ASSIGN_OR_RETURN(std::shared_ptr<const Literal> zeros, ElidedLiteral(shape));
+      return Attributes(ConstantAttr{std::move(zeros), /*elided=*/true});
     }
     GW_ASSIGN_OR_RETURN(Literal literal, ReadLiteral(shape, &lexer_));
     return Attributes(ConstantAttr{std::make_shared<const Literal>(std::move(literal))});
   }
 
   // Zeros, shared between the constants of one type: they hold no information.
-  std::shared_ptr<const Literal> ElidedLiteral(const Shape& shape) {
+  absl::StatusOr<std::shared_ptr<const Literal>> ElidedLiteral(const Shape& shape) {
     std::shared_ptr<const Literal>& literal = elided_[shape.ToString()];
-    if (literal == nullptr) literal = std::make_shared<const Literal>(WithoutLayout(shape));
+    if (literal == nullptr) {
+      constexpr int64_t kMaxElidedBytes = int64_t{1} << 31;  // of one computation
+      if (shape.ByteSize() > kMaxElidedBytes - elided_bytes_) return lexer_.Error("smaller elided constants before");
+      elided_bytes_ += shape.ByteSize();
+      literal = std::make_shared<const Literal>(WithoutLayout(shape));
+    }
     return literal;
   }
 
@@ -246,6 +250,7 @@ class Parser {
   absl::flat_hash_map<absl::string_view, Instruction*> by_name_;                  // of this computation
   absl::flat_hash_map<std::pair<Instruction*, int64_t>, Instruction*> elements_;  // get-tuple-element without a line
   absl::flat_hash_map<std::string, std::shared_ptr<const Literal>> elided_;
+  int64_t elided_bytes_ = 0;
   std::vector<PendingSharding> pending_;
 };
 

@@ -24,13 +24,14 @@ export CCACHE_NOHASHDIR ?= 1
 CXX_FOLDERS := $(wildcard gangway fuzz tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build executable demo test bench lint format lock clean \
+.PHONY: help setup build executable demo test sanitize bench lint format lock clean check-address check-thread \
   check-lint check-cc check-text check-py
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    set up, build, train examples/train_transformer.py on $(DEVICES) devices; results in $(OUT)/"
 	@echo "make test    set up, build, run every test (C++, text, Python) and the linters"
+	@echo "make sanitize  the tests of what parses bytes or has threads, under address, undefined and thread sanitizers"
 	@echo "make setup   Debian packages (packages.txt) and .venv (requirements.lock)"
 	@echo "make build   the executable build/gangway and the test programs"
 	@echo "make bench   the benchmarks, beside native JAX; one JSON line per figure"
@@ -102,6 +103,31 @@ check-text:
 check-py:
 	python -m pytest
 
+# What parses bytes from outside, or computes with what it read; what has threads.
+ADDRESS_TESTS := tensor_test mesh_test mesh_proto_test hlo_test bytecode_test stablehlo_test eval_test passes_test partition_test \
+  ifrt_proxy_test net_grpc_test
+THREAD_TESTS := base_test device_cts_test device_pjrt_test net_inproc_test net_grpc_test store_test collective_test \
+  sched_test controller_test ifrt_proxy_test processes_test
+
+# The same tests again, built with address and undefined, then with thread sanitizers.
+sanitize: check-address check-thread
+
+check-address: SANITIZERS := address,undefined
+check-thread: SANITIZERS := thread
+# Debian's mold does not wrap symbols the way cmake/tsan_absl.cc needs.
+check-thread: export CMAKE_ARGS := -DGANGWAY_MOLD=NO
+check-address: TESTS := $(ADDRESS_TESTS)
+check-thread: TESTS := $(THREAD_TESTS)
+check-address check-thread: $(STAMPS)/venv
+	@cmake -S . -B build-$@ -G Ninja -DCMAKE_CXX_COMPILER=g++ -DGANGWAY_SANITIZE=$(SANITIZERS) $$CMAKE_ARGS \
+	  $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache) > $(STAMPS)/$@.log \
+	  || { cat $(STAMPS)/$@.log >&2; exit 1; }
+	@ninja -C build-$@ -j$(JOBS) $(TESTS)
+	@export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=suppressions=cmake/tsan.supp:halt_on_error=1; \
+	failed=; for test in $(TESTS); do \
+	  echo "$@: $$test"; build-$@/$$test --gtest_brief=1 || failed="$$failed $$test"; \
+	done; test -z "$$failed" || { echo "$@:$$failed failed" >&2; exit 1; }
+
 bench: executable
 	python bench/train.py
 	python bench/dispatch.py
@@ -122,4 +148,4 @@ lock: $(STAMPS)/packages
 	@rm -rf $(STAMPS)/resolve
 
 clean:
-	rm -rf build out $(VENV) $(VENV)-newest $(STAMPS)
+	rm -rf build build-* out $(VENV) $(VENV)-newest $(STAMPS)

@@ -1,6 +1,7 @@
 """Steps/s and peak memory of examples/train_transformer.py through Gangway, beside native JAX in the same run.
 
-The two systems take turns; a line of JSON for each run, then the medians and their ratios (gangway / native).
+The two systems take turns; a line of JSON for each run, then the medians and their ratios (gangway / native), and the
+largest relative difference between their losses at the same step.
 """
 
 import argparse
@@ -23,7 +24,7 @@ def train(system, args, folder):
         "steps_per_s": found["steps_per_s"],
         "first_step_s": found["first_step_s"],
         "peak_mib": peak / 2**20,
-        "last_loss": found["losses"][-1],
+        "losses": found["losses"],
     }
 
 
@@ -41,7 +42,8 @@ def main():
         for round_number in range(args.rounds):
             for system, found in runs.items():
                 found.append(train(system, args, pathlib.Path(folder)))
-                emit(bench="train", system=system, round=round_number, **found[-1])
+                figures = {figure: value for figure, value in found[-1].items() if figure != "losses"}
+                emit(bench="train", system=system, round=round_number, **figures, last_loss=found[-1]["losses"][-1])
 
     def median(system, figure):
         return statistics.median(run[figure] for run in runs[system])
@@ -49,6 +51,9 @@ def main():
     for figure in "steps_per_s", "peak_mib", "first_step_s":
         native, gangway = median("native", figure), median("gangway", figure)
         emit(bench="train", figure=figure, native=native, gangway=gangway, ratio=gangway / native)
+    pairs = list(zip(runs["native"][0]["losses"], runs["gangway"][0]["losses"], strict=True))
+    difference = max(abs(gangway - native) / abs(native) for native, gangway in pairs)
+    emit(bench="train", figure="loss_difference", steps=len(pairs), largest_relative=difference)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ target_compile_options(gangway_options INTERFACE -Wall -Wextra -Werror -Wno-unus
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds>)
 target_include_directories(gangway_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 if(GANGWAY_SANITIZE)
-  target_compile_options(gangway_options INTERFACE -fsanitize=${GANGWAY_SANITIZE} -fno-omit-frame-pointer -g1)
+  target_compile_options(gangway_options INTERFACE -fsanitize=${GANGWAY_SANITIZE} -fno-omit-frame-pointer -g1 -O1)
   target_link_options(gangway_options INTERFACE -fsanitize=${GANGWAY_SANITIZE})
 endif()
 if(GANGWAY_SANITIZE MATCHES thread)

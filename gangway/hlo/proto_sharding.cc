@@ -9,80 +9,16 @@
 #include "gangway/hlo/proto_values.h"
 #include "gangway/hlo/text_attributes.h"
 #include "gangway/mesh/hlo_sharding.h"
+#include "gangway/mesh/proto/tile_assignment.h"
 
 namespace gangway::hlo {
 namespace {
 
-using Kind = TileAssignment::Kind;
 using xla::OpSharding;
 
 constexpr int64_t kMaxDevices = int64_t{1} << 24;
 
 absl::Status Wrong(absl::string_view what) { return absl::InvalidArgumentError(absl::StrCat("sharding: ", what)); }
-
-OpSharding::Type TypeOf(Kind kind) {
-  switch (kind) {
-    case Kind::kReplicated:
-      return OpSharding::REPLICATED;
-    case Kind::kMaximal:
-      return OpSharding::MAXIMAL;
-    case Kind::kTiled:
-      return OpSharding::OTHER;
-    case Kind::kManual:
-      return OpSharding::MANUAL;
-    case Kind::kUnknown:
-      return OpSharding::UNKNOWN;
-    case Kind::kUnreduced:
-      return OpSharding::UNREDUCED;
-  }
-  return OpSharding::REPLICATED;
-}
-
-absl::StatusOr<Kind> KindOfType(OpSharding::Type type) {
-  for (Kind kind : {Kind::kReplicated, Kind::kMaximal, Kind::kTiled, Kind::kManual, Kind::kUnknown, Kind::kUnreduced}) {
-    if (TypeOf(kind) == type) return kind;
-  }
-  return Wrong(absl::StrCat("type ", static_cast<int>(type)));
-}
-
-void WriteTiles(const TileAssignment& tiles, OpSharding* proto) {
-  proto->set_type(TypeOf(tiles.kind));
-  if (tiles.kind == Kind::kMaximal) {
-    proto->add_tile_assignment_dimensions(1);
-    proto->add_tile_assignment_devices(tiles.maximal_device);
-    return;
-  }
-  AddAll(tiles.dims, proto->mutable_tile_assignment_dimensions());
-  AddAll(tiles.devices, proto->mutable_tile_assignment_devices());
-  AddAll(tiles.iota_reshape, proto->mutable_iota_reshape_dims());
-  AddAll(tiles.iota_transpose, proto->mutable_iota_transpose_perm());
-  if (tiles.last.size() == 1 && tiles.last[0] == Kind::kReplicated) {
-    proto->set_replicate_on_last_tile_dim(true);
-    return;
-  }
-  for (Kind kind : tiles.last) proto->add_last_tile_dims(TypeOf(kind));
-}
-
-absl::StatusOr<TileAssignment> ReadTiles(const OpSharding& proto) {
-  TileAssignment tiles;
-  GW_ASSIGN_OR_RETURN(tiles.kind, KindOfType(proto.type()));
-  if (tiles.kind == Kind::kMaximal) {
-    if (proto.tile_assignment_devices_size() != 1) return Wrong("maximal on one device only");
-    tiles.maximal_device = proto.tile_assignment_devices(0);
-    return tiles;
-  }
-  if (tiles.kind != Kind::kTiled) return tiles;
-  tiles.dims = ToDims(proto.tile_assignment_dimensions());
-  tiles.devices = ToDims(proto.tile_assignment_devices());
-  tiles.iota_reshape = ToDims(proto.iota_reshape_dims());
-  tiles.iota_transpose.assign(proto.iota_transpose_perm().begin(), proto.iota_transpose_perm().end());
-  if (proto.replicate_on_last_tile_dim()) tiles.last.push_back(Kind::kReplicated);
-  for (int type : proto.last_tile_dims()) {
-    GW_ASSIGN_OR_RETURN(Kind kind, KindOfType(static_cast<OpSharding::Type>(type)));
-    tiles.last.push_back(kind);
-  }
-  return tiles;
-}
 
 bool HasUserNames(const Mesh& mesh) {
   return std::any_of(mesh.axes().begin(), mesh.axes().end(),
@@ -140,7 +76,7 @@ absl::StatusOr<Sharding> ReadNamed(const xla::NamedShardingProto& proto, const S
 absl::StatusOr<Sharding> ReadSharding(const OpSharding& proto, const Shape& shape, int64_t num_devices,
                                       const MeshRef& mesh) {
   if (proto.has_named_sharding()) return ReadNamed(proto.named_sharding(), shape, mesh);
-  GW_ASSIGN_OR_RETURN(TileAssignment tiles, ReadTiles(proto));
+  GW_ASSIGN_OR_RETURN(TileAssignment tiles, ReadTileAssignment(proto));
   return FromTileAssignment(tiles, shape.rank(), num_devices, mesh);
 }
 
@@ -163,7 +99,7 @@ absl::StatusOr<MeshRef> ReadMesh(const xla::MeshProto& proto) {
   if (proto.has_iota_transform()) {
     // The order of the devices is a transposed iota, as in tile assignments.
     TileAssignment order;
-    order.kind = Kind::kTiled;
+    order.kind = TileAssignment::Kind::kTiled;
     order.iota_reshape = ToDims(proto.iota_transform().reshape_dims());
     for (int64_t dim : proto.iota_transform().transpose_perm()) {
       if (dim < 0 || dim >= static_cast<int64_t>(order.iota_reshape.size())) return Wrong("mesh order");
@@ -217,7 +153,7 @@ void WriteShardings(const Shardings& shardings, bool is_tuple, OpSharding* proto
     if (HasUserNames(*sharding.mesh) && ReductionProto(sharding.reduction).has_value()) {
       WriteNamed(sharding, one->mutable_named_sharding());
     } else {
-      WriteTiles(ToTileAssignment(sharding), one);
+      WriteTileAssignment(ToTileAssignment(sharding), one);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
 #include "gangway/mesh/geometry.h"
+#include "gangway/mesh/proto/tile_assignment.h"
 #include "xla/python/ifrt/sharding_serdes.pb.h"
 #include "xla/python/pjrt_ifrt/xla_sharding.pb.h"
 
@@ -65,7 +66,7 @@ absl::StatusOr<DimVector> ShardDims(const DimVector& dims, const TileAssignment&
 }
 
 absl::Status FillFromHlo(const xla::ifrt::HloShardingProto& proto, ArraySpec* spec) {
-  GW_ASSIGN_OR_RETURN(TileAssignment tiles, FromProto(proto.xla_op_sharding()));
+  GW_ASSIGN_OR_RETURN(TileAssignment tiles, ReadTileAssignment(proto.xla_op_sharding()));
   spec->devices = Devices(proto.devices());
   spec->memory_kind = MemoryKind(proto);
   GW_ASSIGN_OR_RETURN(DimVector shard, ShardDims(spec->dims, tiles));
@@ -207,88 +208,9 @@ DTypeProto ToProto(DType dtype) {
 }
 
 xla::OpSharding ToProto(const Sharding& sharding) {
-  using Kind = TileAssignment::Kind;
-  TileAssignment tiles = ToTileAssignment(sharding);
   xla::OpSharding proto;
-  auto type_of = [](Kind kind) {
-    switch (kind) {
-      case Kind::kReplicated:
-        return xla::OpSharding::REPLICATED;
-      case Kind::kMaximal:
-        return xla::OpSharding::MAXIMAL;
-      case Kind::kTiled:
-        return xla::OpSharding::OTHER;
-      case Kind::kManual:
-        return xla::OpSharding::MANUAL;
-      case Kind::kUnknown:
-        return xla::OpSharding::UNKNOWN;
-      case Kind::kUnreduced:
-        return xla::OpSharding::UNREDUCED;
-    }
-    return xla::OpSharding::UNKNOWN;
-  };
-  proto.set_type(type_of(tiles.kind));
-  if (tiles.kind == Kind::kMaximal) {
-    proto.add_tile_assignment_dimensions(1);
-    proto.add_tile_assignment_devices(tiles.maximal_device);
-  }
-  if (tiles.kind != Kind::kTiled) return proto;
-  for (int64_t dim : tiles.dims) proto.add_tile_assignment_dimensions(dim);
-  for (int64_t dim : tiles.iota_reshape) proto.add_iota_reshape_dims(dim);
-  for (int dim : tiles.iota_transpose) proto.add_iota_transpose_perm(dim);
-  for (int64_t device : tiles.devices) proto.add_tile_assignment_devices(device);
-  if (tiles.last.size() == 1 && tiles.last[0] == Kind::kReplicated) {
-    proto.set_replicate_on_last_tile_dim(true);
-  } else {
-    for (Kind kind : tiles.last) proto.add_last_tile_dims(type_of(kind));
-  }
+  WriteTileAssignment(ToTileAssignment(sharding), &proto);
   return proto;
-}
-
-absl::StatusOr<TileAssignment> FromProto(const xla::OpSharding& proto) {
-  using Kind = TileAssignment::Kind;
-  TileAssignment tiles;
-  switch (proto.type()) {
-    case xla::OpSharding::REPLICATED:
-      tiles.kind = Kind::kReplicated;
-      return tiles;
-    case xla::OpSharding::MANUAL:
-      tiles.kind = Kind::kManual;
-      return tiles;
-    case xla::OpSharding::UNKNOWN:
-      tiles.kind = Kind::kUnknown;
-      return tiles;
-    case xla::OpSharding::UNREDUCED:
-      tiles.kind = Kind::kUnreduced;
-      return tiles;
-    case xla::OpSharding::MAXIMAL:
-      tiles.kind = Kind::kMaximal;
-      tiles.maximal_device = proto.tile_assignment_devices_size() > 0 ? proto.tile_assignment_devices(0) : 0;
-      return tiles;
-    case xla::OpSharding::OTHER:
-      break;
-    default:
-      return absl::InvalidArgumentError("tuple sharding where an array's is expected");
-  }
-  tiles.kind = Kind::kTiled;
-  tiles.dims.assign(proto.tile_assignment_dimensions().begin(), proto.tile_assignment_dimensions().end());
-  tiles.iota_reshape.assign(proto.iota_reshape_dims().begin(), proto.iota_reshape_dims().end());
-  tiles.iota_transpose.assign(proto.iota_transpose_perm().begin(), proto.iota_transpose_perm().end());
-  tiles.devices.assign(proto.tile_assignment_devices().begin(), proto.tile_assignment_devices().end());
-  for (int64_t dim : tiles.dims) {
-    if (dim < 1) return absl::InvalidArgumentError("sharding with a tile dimension below 1");
-  }
-  if (proto.replicate_on_last_tile_dim()) {
-    tiles.last = {Kind::kReplicated};
-  }
-  for (int type : proto.last_tile_dims()) {
-    tiles.last.push_back(type == xla::OpSharding::MANUAL      ? Kind::kManual
-                         : type == xla::OpSharding::UNREDUCED ? Kind::kUnreduced
-                                                              : Kind::kReplicated);
-  }
-  if (tiles.last.size() > tiles.dims.size())
-    return absl::InvalidArgumentError("sharding with more subgroups than dimensions");
-  return tiles;
 }
 
 absl::StatusOr<ArraySpec> MakeArraySpec(DType dtype, DimVector dims, const xla::ifrt::ShardingProto& sharding) {

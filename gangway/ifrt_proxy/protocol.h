@@ -39,7 +39,6 @@ xla::ifrt::DTypeProto ToProto(DType dtype);
 
 // HLO sharding of one array.
 xla::OpSharding ToProto(const Sharding& sharding);
-absl::StatusOr<TileAssignment> FromProto(const xla::OpSharding& sharding);
 
 // Devices, shard shapes and memory kind of an array of `dims` under a client's serialized sharding.
 absl::StatusOr<controller::ArraySpec> MakeArraySpec(DType dtype, DimVector dims,

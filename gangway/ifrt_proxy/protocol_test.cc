@@ -79,16 +79,6 @@ TEST(ShardingTest, HloShardingGivesShardShapesRoundedUp) {
   EXPECT_EQ(spec->shard_dims, (std::vector<DimVector>{{3, 8}}));
 }
 
-TEST(ShardingTest, ShardingsGoBothWaysThroughTheProto) {
-  auto mesh = std::make_shared<const Mesh>(*Mesh::Make({{"x", 4}, {"y", 2}}));
-  Sharding sharding = Sharding::Replicated(mesh, 2);
-  EXPECT_EQ(ToProto(sharding).type(), xla::OpSharding::REPLICATED);
-  sharding.dims[1].axes = {FullAxis(*mesh, 1)};
-  auto tiles = FromProto(ToProto(sharding));
-  ASSERT_TRUE(tiles.ok()) << tiles.status();
-  EXPECT_EQ(tiles->DeviceList(), ToTileAssignment(sharding).DeviceList());
-}
-
 TEST(ShardingTest, UnknownFormsAreNamed) {
   xla::ifrt::ShardingProto sharding;
   sharding.mutable_serialized_sharding()->set_type_name("xla::ifrt::Nonsense");

@@ -57,7 +57,9 @@ class Hosting {
         GW_RETURN_IF_ERROR_WITH(Replace(computation, instruction),
                                 absl::StrCat("hosting collective %", instruction->name()));
       }
-      if (!found.empty()) computation->SortTopologically();
+      if (found.empty()) continue;
+      computation->RemoveDead();
+      computation->SortTopologically();
     }
     module_->RemoveUnreachable();
     return absl::OkStatus();
@@ -72,7 +74,6 @@ class Hosting {
                                                 : Collective(computation, old));
     call->set_metadata(old->metadata());
     old->ReplaceAllUsesWith(call);
-    computation->Remove(old);
     return absl::OkStatus();
   }
 

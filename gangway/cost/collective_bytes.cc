@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gangway/hlo/replica_groups.h"
+
 namespace gangway::cost {
 namespace {
 
@@ -20,14 +22,6 @@ double OperandBytes(const Instruction& collective) {
   double bytes = 0;
   for (const Instruction* operand : collective.operands()) bytes += WireBytes(operand->shape());
   return bytes;
-}
-
-int64_t GroupSize(const Instruction& collective, int64_t num_devices) {
-  int64_t size = 1;
-  for (const auto& group : collective.attr<hlo::CollectiveAttr>().groups.Expand(num_devices)) {
-    size = std::max(size, static_cast<int64_t>(group.size()));
-  }
-  return size;
 }
 
 }  // namespace
@@ -56,7 +50,8 @@ CollectiveTraffic TrafficOf(const Instruction& collective, int64_t num_devices) 
     traffic.bytes_received = num_devices > 1 ? operands : 0;
     return traffic;
   }
-  traffic.group_size = GroupSize(collective, num_devices);
+  traffic.group_size =
+      std::max<int64_t>(1, hlo::LargestGroup(collective.attr<hlo::CollectiveAttr>().groups, num_devices));
   double n = static_cast<double>(traffic.group_size), part = (n - 1) / n;
   if (traffic.group_size == 1) return traffic;
   switch (*kind) {

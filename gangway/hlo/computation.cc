@@ -10,9 +10,8 @@
 namespace gangway::hlo {
 namespace {
 
-bool IsRemovable(const Instruction& instruction) {
-  return instruction.users().empty() && !instruction.IsRoot() && instruction.opcode() != Opcode::kParameter &&
-         !instruction.HasSideEffect();
+bool IsRemovableWithoutUsers(const Instruction& instruction) {
+  return !instruction.IsRoot() && instruction.opcode() != Opcode::kParameter && !instruction.HasSideEffect();
 }
 
 }  // namespace
@@ -61,18 +60,18 @@ void Computation::Remove(Instruction* instruction) {
 
 int64_t Computation::RemoveDead() {
   absl::flat_hash_set<const Instruction*> dead;
+  absl::flat_hash_map<Instruction*, size_t> live_users;  // of operands of the dead
   std::vector<Instruction*> worklist;
   for (const auto& instruction : instructions_) {
-    if (IsRemovable(*instruction)) worklist.push_back(instruction.get());
+    if (instruction->users_.empty() && IsRemovableWithoutUsers(*instruction)) worklist.push_back(instruction.get());
   }
   while (!worklist.empty()) {
     Instruction* instruction = worklist.back();
     worklist.pop_back();
-    if (!dead.insert(instruction).second) continue;
+    dead.insert(instruction);
     for (Instruction* operand : instruction->operands_) {
-      auto& users = operand->users_;
-      users.erase(std::find(users.begin(), users.end(), instruction));
-      if (IsRemovable(*operand)) worklist.push_back(operand);
+      const auto it = live_users.try_emplace(operand, operand->users_.size()).first;
+      if (--it->second == 0 && IsRemovableWithoutUsers(*operand)) worklist.push_back(operand);
     }
   }
   if (dead.empty()) return 0;
@@ -80,6 +79,12 @@ int64_t Computation::RemoveDead() {
     auto& before = instruction->control_predecessors_;
     before.erase(std::remove_if(before.begin(), before.end(), [&](Instruction* i) { return dead.contains(i); }),
                  before.end());
+  }
+  // Each list of users is gone through once, however many of them go.
+  for (const auto& [operand, users] : live_users) {
+    if (dead.contains(operand)) continue;
+    auto& all = operand->users_;
+    all.erase(std::remove_if(all.begin(), all.end(), [&](Instruction* i) { return dead.contains(i); }), all.end());
   }
   instructions_.erase(
       std::remove_if(instructions_.begin(), instructions_.end(), [&](const auto& i) { return dead.contains(i.get()); }),

@@ -63,9 +63,11 @@ std::string Module::UniqueName(absl::string_view wanted) {
 }
 
 Computation* Module::AddComputation(std::string name) {
-  // Computations and instructions have separate name spaces in HLO text.
+  // Computations and instructions have separate name spaces in HLO text; names of instructions have no blanks.
   std::string unique = name;
-  for (int64_t suffix = 1; FindComputation(unique) != nullptr; ++suffix) unique = absl::StrCat(name, ".", suffix);
+  while (FindComputation(unique) != nullptr) {
+    unique = absl::StrCat(name, ".", ++next_suffix_[absl::StrCat("computation ", name)]);
+  }
   computations_.push_back(
       std::unique_ptr<Computation>(new Computation(this, ++next_computation_id_, std::move(unique))));
   by_name_.emplace(computations_.back()->name(), computations_.back().get());

@@ -1,7 +1,8 @@
 // The forms of replica groups, made explicit.
-#include <numeric>
+#include "gangway/hlo/replica_groups.h"
 
-#include "gangway/hlo/attributes.h"
+#include <algorithm>
+#include <numeric>
 
 namespace gangway::hlo {
 namespace {
@@ -43,6 +44,21 @@ Groups ReplicaGroupList::Expand(int64_t num_devices) const {
   Groups everyone(1, std::vector<int64_t>(num_devices));
   std::iota(everyone[0].begin(), everyone[0].end(), 0);
   return everyone;
+}
+
+int64_t LargestGroup(const ReplicaGroupList& list, int64_t num_devices) {
+  switch (list.form) {
+    case ReplicaGroupList::Form::kIota:
+      return list.group_size;
+    case ReplicaGroupList::Form::kMeshAxes:
+      return ProductOf(list.axes);
+    case ReplicaGroupList::Form::kExplicit:
+      break;
+  }
+  if (list.groups.empty()) return num_devices;
+  size_t largest = 0;
+  for (const std::vector<int64_t>& group : list.groups) largest = std::max(largest, group.size());
+  return static_cast<int64_t>(largest);
 }
 
 bool operator==(const ReplicaGroupList& a, const ReplicaGroupList& b) {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "gangway/mesh/geometry.h"
+#include "gangway/partition/other_mesh.h"
 #include "gangway/partition/permute_pairs.h"
 
 namespace gangway::partition {
@@ -181,6 +182,8 @@ class StageEmitter {
         return collectives_.AllReduce(x, mesh_, Resolved(step), reduction());
       case StepKind::kMakePartial:
         return MakePartial(step, x);
+      case StepKind::kMove:
+        break;  // a stage of its own
     }
     return x;
   }
@@ -355,6 +358,10 @@ Instruction* EmitReshard(const ReshardPlan& plan, CollectiveBuilder* collectives
     return collectives->builder()->Splat(ShardShape(WithoutLayout(plan.shape), plan.stages.back().to), 0);
   }
   for (const ReshardStage& stage : plan.stages) {
+    if (!SameMesh(stage.from.mesh, stage.to.mesh)) {
+      if (!stage.steps.empty()) value = collectives->Permute(value, TilePairs(stage.from, stage.to));
+      continue;
+    }
     value = StageEmitter(stage, plan.shape.dims(), collectives).Run(value);
   }
   return value;

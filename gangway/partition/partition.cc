@@ -8,6 +8,7 @@
 #include "gangway/mesh/geometry.h"
 #include "gangway/mesh/hlo_sharding.h"
 #include "gangway/partition/context.h"
+#include "gangway/partition/verify.h"
 
 namespace gangway::partition {
 namespace {
@@ -117,6 +118,7 @@ absl::StatusOr<Partitioned> PartitionModule(const hlo::Module& module) {
   for (const auto& computation : result.module->computations()) computation->RemoveDead();
   result.module->RemoveUnreachable();
   result.module->SortComputations();
+  GW_RETURN_IF_ERROR(VerifyPartitioned(*result.module, module, result.parameters, result.outputs));
   result.fallbacks = std::move(state.fallbacks);
   return result;
 }

@@ -1,10 +1,13 @@
 #include "gangway/partition/reshard_plan.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
+#include "gangway/mesh/geometry.h"
 #include "gangway/mesh/hlo_sharding.h"
+#include "gangway/partition/other_mesh.h"
 #include "gangway/partition/reshard_search.h"
 
 namespace gangway::partition {
@@ -38,6 +41,7 @@ Sharding WithLocalDims(Sharding sharding, const std::vector<int64_t>& dims) {
 }
 
 absl::Status AddStages(const Sharding& from, const Sharding& to, const Shape& shape, ReshardPlan* plan) {
+  if (from == to) return absl::OkStatus();
   const int element_bytes = ByteWidth(shape.dtype());
   DigitResult digits = CommonDigits(from, to, shape);
   if (digits.incompatible.empty()) {
@@ -48,6 +52,49 @@ absl::Status AddStages(const Sharding& from, const Sharding& to, const Shape& sh
   if (middle == from) return absl::InternalError(absl::StrCat("no path from ", from.ToString(), " to ", to.ToString()));
   GW_RETURN_IF_ERROR(AddStages(from, middle, shape, plan));
   return AddStages(middle, to, shape, plan);
+}
+
+void AddTotals(ReshardPlan* plan) {
+  plan->bytes = 0;
+  plan->messages = 0;
+  for (const ReshardStage& stage : plan->stages) {
+    for (const ReshardStep& step : stage.steps) {
+      plan->bytes += step.bytes;
+      plan->messages += IsCollectiveStep(step.kind);
+    }
+  }
+}
+
+// The stage that carries tiles from one mesh to another; no step when every device has its tile already.
+ReshardStage MoveStage(const Sharding& from, const Sharding& to, const Shape& shape) {
+  ReshardStage stage{from, to, {}, {}};
+  if (InPlace(TilePairs(from, to))) return stage;
+  ReshardStep move;
+  move.kind = StepKind::kMove;
+  move.bytes = static_cast<double>(ShardShape(shape, from).ByteSize());
+  stage.steps.push_back(std::move(move));
+  return stage;
+}
+
+// Meshes without common axes: each way over a split that both can express, of which the cheapest is kept.
+absl::Status AddStagesBetweenMeshes(const Sharding& from, const Sharding& to, const Shape& shape, ReshardPlan* plan) {
+  bool found = false;
+  for (const DimVector& counts : MeetingCounts(from, to)) {
+    for (const Sharding& leave : SplitsInto(counts, from.mesh, from)) {
+      for (const Sharding& arrive : SplitsInto(counts, to.mesh, to)) {
+        ReshardPlan candidate;
+        candidate.shape = shape;
+        GW_RETURN_IF_ERROR(AddStages(from, leave, shape, &candidate));
+        candidate.stages.push_back(MoveStage(leave, arrive, shape));
+        GW_RETURN_IF_ERROR(AddStages(arrive, to, shape, &candidate));
+        AddTotals(&candidate);
+        if (found && candidate.Cost() >= plan->Cost()) continue;
+        *plan = std::move(candidate);
+        found = true;
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckReductions(const Sharding& from, const Sharding& to) {
@@ -64,6 +111,7 @@ absl::Status CheckReductions(const Sharding& from, const Sharding& to) {
 
 std::string DigitsToString(const ReshardStage& stage, const ReshardStep& step) {
   std::string text;
+  if (step.kind == StepKind::kMove) return absl::StrCat(" to ", stage.to.mesh->ToString());
   AxisList axes;
   for (size_t i = 0; i < step.before.size(); ++i) {
     if (step.before[i] == step.after[i]) continue;
@@ -100,6 +148,8 @@ absl::string_view StepName(StepKind kind) {
       return "all-reduce";
     case StepKind::kMakePartial:
       return "make-partial";
+    case StepKind::kMove:
+      return "move";
   }
   return "?";
 }
@@ -131,16 +181,9 @@ absl::StatusOr<ReshardPlan> PlanReshard(const Sharding& from_in, const Sharding&
   } else if (auto over_to = OverMesh(from, to.mesh)) {
     GW_RETURN_IF_ERROR(AddStages(*over_to, to, shape, &plan));
   } else {
-    // Meshes that have no common axes meet where everything is replicated.
-    GW_RETURN_IF_ERROR(AddStages(from, Sharding::Replicated(from.mesh, shape.rank()), shape, &plan));
-    GW_RETURN_IF_ERROR(AddStages(Sharding::Replicated(to.mesh, shape.rank()), to, shape, &plan));
+    GW_RETURN_IF_ERROR(AddStagesBetweenMeshes(from, to, shape, &plan));
   }
-  for (const ReshardStage& stage : plan.stages) {
-    for (const ReshardStep& step : stage.steps) {
-      plan.bytes += step.bytes;
-      plan.messages += IsCollectiveStep(step.kind);
-    }
-  }
+  AddTotals(&plan);
   return plan;
 }
 

@@ -23,6 +23,7 @@ enum class StepKind : uint8_t {
   kReduceScatter,  // partial sums added up, each device keeping a part
   kAllReduce,      // partial sums added up everywhere
   kMakePartial,    // local: all but the first device of the axes hold the identity
+  kMove,           // the same tiles on the devices another mesh puts them on: one permute
 };
 absl::string_view StepName(StepKind kind);
 
@@ -34,8 +35,8 @@ struct ReshardStep {
   double bytes = 0;                                    // received per device
 };
 
-// Steps over one number system. A plan has a second stage where a dimension's two tilings do not nest, or the meshes
-// differ: the dimension is local in between.
+// Steps over one number system. A plan has a second stage where a dimension's two tilings do not nest: the dimension is
+// local in between. Between two meshes stands a stage of one kMove, which has no number system.
 struct ReshardStage {
   Sharding from, to;
   DigitView view;

@@ -57,6 +57,38 @@ TEST(ReshardPlan, MeetsTheLowerBoundForEveryPairOn4x2) {
   }
 }
 
+// The same tiles on other devices: every tile travels once, and nothing is gathered.
+TEST(ReshardPlan, AnotherDeviceOrderIsOnePermute) {
+  const MeshRef mesh = MakeMesh({{"x", 4}, {"y", 2}});
+  const MeshRef shuffled = std::make_shared<const Mesh>(*Mesh::Make({{"x", 4}, {"y", 2}}, {5, 2, 7, 0, 3, 6, 1, 4}));
+  const Shape shape(DType::kF32, {512, 512});
+  const std::vector<std::string> specs = {"x,_", "y,_", "xy,_", "yx,_", "_,x", "_,yx", "x,y", "y,x"};
+  for (const std::string& spec : specs) {
+    const Sharding from = Of(mesh, spec), to = Of(shuffled, spec);
+    const auto plan = PlanReshard(from, to, shape);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_LE(plan->messages, 1) << spec << ": " << plan->ToString();
+    EXPECT_LE(plan->bytes, static_cast<double>(ShardShape(shape, from).ByteSize())) << plan->ToString();
+  }
+}
+
+// Where the tiles differ too, the way over another mesh costs one tile more than within one mesh at most.
+TEST(ReshardPlan, AnotherDeviceOrderNeverGathersEverything) {
+  const MeshRef mesh = MakeMesh({{"x", 4}, {"y", 2}});
+  const MeshRef shuffled = std::make_shared<const Mesh>(*Mesh::Make({{"x", 4}, {"y", 2}}, {5, 2, 7, 0, 3, 6, 1, 4}));
+  const Shape shape(DType::kF32, {512, 512});
+  const std::vector<std::string> specs = {"x,_", "y,_", "xy,_", "yx,_", "_,x", "_,yx", "x,y", "y,x"};
+  for (const std::string& a : specs) {
+    for (const std::string& b : specs) {
+      const auto plan = PlanReshard(Of(mesh, a), Of(shuffled, b), shape);
+      ASSERT_TRUE(plan.ok());
+      const Sharding from = Of(mesh, a);
+      EXPECT_LE(plan->bytes, LowerBound(from, Of(mesh, b), shape) + ShardShape(shape, from).ByteSize())
+          << a << " -> " << b << ": " << plan->ToString();
+    }
+  }
+}
+
 TEST(ReshardPlan, PartialSumsScatterOntoDimensionsTheyWillSplit) {
   const MeshRef mesh = MakeMesh({{"x", 4}, {"y", 2}});
   Sharding from = Of(mesh, "_,y");

@@ -18,25 +18,11 @@
 namespace gangway::compile {
 namespace {
 
-constexpr int kCleanupRounds = 4;
-
 // What is behind the borders of calls and constants shows up before shardings are chosen.
 absl::Status CleanInput(hlo::Module* module) {
   passes::Pipeline pipeline;
   pipeline.Add("inline-calls", passes::RunInlineCalls);
   pipeline.Add("dce", passes::RunDce);
-  return pipeline.Run(*module).status();
-}
-
-absl::Status CleanPerDevice(hlo::Module* module, bool partitioned) {
-  passes::Pipeline pipeline;
-  pipeline.Add("cleanup", passes::UntilStable({passes::RunSimplify, passes::RunConstantFold, passes::RunCse,
-                                               passes::RunSimplifyWhile, passes::RunDce},
-                                              kCleanupRounds));
-  if (partitioned) {
-    pipeline.Add("combine-collectives", passes::RunCombineCollectives);
-    pipeline.Add("dce", passes::RunDce);
-  }
   return pipeline.Run(*module).status();
 }
 
@@ -103,7 +89,7 @@ class Compilation {
     program_.stats.flops_total = cost::CostOf(*whole_).flops;
     GW_RETURN_IF_ERROR(options_.num_partitions > 1 ? Partition() : KeepWhole());
     ReplaceLapackCalls(program_.per_device.get());
-    GW_RETURN_IF_ERROR(CleanPerDevice(program_.per_device.get(), options_.num_partitions > 1));
+    GW_RETURN_IF_ERROR(passes::PerDevicePipeline(options_.num_partitions > 1).Run(*program_.per_device).status());
     Dump("per-device", *program_.per_device);
     FillStats(*program_.per_device, &program_.stats);
     program_.donation = DonationOf(*program_.per_device);

@@ -2,8 +2,8 @@
 #include <map>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "gangway/hlo/builder.h"
 #include "gangway/passes/passes.h"
 
@@ -26,7 +26,6 @@ bool IsCandidate(const Instruction& instruction) {
 // Equal for those that may become one instruction: kind, groups, element type and reduction, dimension.
 std::string KeyOf(const Instruction& instruction) {
   const auto& attr = instruction.attr<hlo::CollectiveAttr>();
-  int64_t devices = instruction.parent()->module()->config().num_partitions;
   std::string key = absl::StrCat(hlo::OpcodeName(instruction.opcode()), " ", attr.dimension.value_or(-1), " ",
                                  attr.channel_id.has_value(), attr.use_global_device_ids, " ",
                                  DTypeName(instruction.shape().dtype()));
@@ -36,20 +35,21 @@ std::string KeyOf(const Instruction& instruction) {
     // Only plain reductions of two parameters are told apart by their root.
     if (root->operand_count() != 2 || instruction.called().front()->size() != 3) absl::StrAppend(&key, root->name());
   }
-  for (const auto& group : attr.groups.Expand(devices)) absl::StrAppend(&key, " {", absl::StrJoin(group, ","), "}");
+  absl::StrAppend(&key, " ", attr.groups.ToString());
   return key;
 }
 
 // Instructions of one key at one level do not depend on each other: the level counts those of the key on the longest
 // way to an instruction.
-std::map<int64_t, std::vector<Instruction*>> ByLevel(const Computation& computation, const std::string& key) {
+std::map<int64_t, std::vector<Instruction*>> ByLevel(const Computation& computation,
+                                                     const absl::flat_hash_set<const Instruction*>& of_key) {
   absl::flat_hash_map<const Instruction*, int64_t> after;  // level of what uses it
   std::map<int64_t, std::vector<Instruction*>> levels;
   for (const auto& instruction : computation.instructions()) {
     int64_t level = 0;
     for (const Instruction* operand : instruction->operands()) level = std::max(level, after.at(operand));
     for (const Instruction* before : instruction->control_predecessors()) level = std::max(level, after.at(before));
-    if (IsCandidate(*instruction) && KeyOf(*instruction) == key) levels[level++].push_back(instruction.get());
+    if (of_key.contains(instruction.get())) levels[level++].push_back(instruction.get());
     after[instruction.get()] = level;
   }
   return levels;
@@ -92,16 +92,19 @@ bool CombineLevel(Computation& computation, const std::vector<Instruction*>& can
 }
 
 bool RunOn(Computation& computation) {
-  std::vector<std::string> keys;  // in program order, for a result that does not depend on hashing
+  std::vector<absl::flat_hash_set<const Instruction*>> by_key;  // in program order
+  absl::flat_hash_map<std::string, size_t> place;
   for (const auto& instruction : computation.instructions()) {
     if (!IsCandidate(*instruction)) continue;
-    std::string key = KeyOf(*instruction);
-    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    const auto [it, added] = place.emplace(KeyOf(*instruction), by_key.size());
+    if (added) by_key.emplace_back();
+    by_key[it->second].insert(instruction.get());
   }
   bool changed = false;
-  for (const std::string& key : keys) {
+  for (const absl::flat_hash_set<const Instruction*>& of_key : by_key) {
+    if (of_key.size() < 2) continue;
     bool changed_by_key = false;
-    for (const auto& [level, candidates] : ByLevel(computation, key)) {
+    for (const auto& [level, candidates] : ByLevel(computation, of_key)) {
       changed_by_key |= CombineLevel(computation, candidates);
     }
     if (!changed_by_key) continue;

@@ -10,6 +10,8 @@ constexpr Pass kPasses[] = {
     {"constant-fold", "evaluate small instructions of constants", RunConstantFold},
     {"inline-calls", "replace calls by their bodies", RunInlineCalls},
     {"simplify-while", "drop unused loop state and read invariants from outside the loop", RunSimplifyWhile},
+    {"reduce-after-loop", "add up over devices after a loop instead of in each of its steps", RunReduceAfterLoop},
+    {"hoist-collectives", "do collectives of loop invariants before the loop", RunHoistCollectives},
     {"combine-collectives", "join independent all-reduces and all-gathers of the same groups", RunCombineCollectives},
 };
 

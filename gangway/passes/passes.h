@@ -26,6 +26,10 @@ absl::StatusOr<bool> RunInlineCalls(hlo::Module& module);
 // Loop state: elements the body passes through are read from outside or, when constant, inside; unused ones are
 // dropped.
 absl::StatusOr<bool> RunSimplifyWhile(hlo::Module& module);
+// Sums over devices that a loop only adds up are made on each device, and over devices once after the loop.
+absl::StatusOr<bool> RunReduceAfterLoop(hlo::Module& module);
+// Collectives of what a loop does not change are done before it, as long as memory does not grow too much.
+absl::StatusOr<bool> RunHoistCollectives(hlo::Module& module);
 // Independent all-reduces (and all-gathers) of the same kind and groups become one with several operands.
 absl::StatusOr<bool> RunCombineCollectives(hlo::Module& module);
 

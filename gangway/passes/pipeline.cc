@@ -39,6 +39,20 @@ absl::StatusOr<std::vector<StepRecord>> Pipeline::Run(hlo::Module& module, const
   return records;
 }
 
+Pipeline PerDevicePipeline(bool partitioned) {
+  constexpr int kRounds = 4;
+  std::vector<PassFunction> cleanup = {RunSimplify, RunConstantFold, RunCse, RunSimplifyWhile, RunDce};
+  if (partitioned) cleanup.push_back(RunReduceAfterLoop);
+  Pipeline pipeline;
+  pipeline.Add("cleanup", UntilStable(cleanup, kRounds));
+  if (!partitioned) return pipeline;
+  pipeline.Add("hoist-collectives", RunHoistCollectives);
+  pipeline.Add("cleanup-after-hoist", UntilStable(cleanup, kRounds));
+  pipeline.Add("combine-collectives", RunCombineCollectives);
+  pipeline.Add("dce", RunDce);
+  return pipeline;
+}
+
 Pipeline::Step UntilStable(std::vector<PassFunction> passes, int rounds) {
   return [passes = std::move(passes), rounds](hlo::Module& module) -> absl::StatusOr<bool> {
     bool changed = false;

@@ -47,6 +47,10 @@ class Pipeline {
   std::vector<std::pair<std::string, Step>> steps_;
 };
 
+// What a per-device program goes through before it is handed to a device; with `partitioned` also what only collectives
+// call for.
+Pipeline PerDevicePipeline(bool partitioned);
+
 // Repeats the steps until none changes the module, at most `rounds` times.
 Pipeline::Step UntilStable(std::vector<PassFunction> passes, int rounds);
 

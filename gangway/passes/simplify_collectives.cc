@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "gangway/hlo/replica_groups.h"
 #include "gangway/passes/simplify_rules.h"
 
 namespace gangway::passes {
@@ -20,9 +21,7 @@ Simpler GroupsOfOne(Builder& b, Instruction* i) {
   const auto& attr = i->attr<hlo::CollectiveAttr>();
   bool cross_partition = attr.use_global_device_ids || attr.channel_id.has_value();
   int64_t ids = cross_partition ? DeviceCount(i) : i->parent()->module()->config().num_replicas;
-  for (const std::vector<int64_t>& group : attr.groups.Expand(ids)) {
-    if (group.size() != 1) return std::nullopt;
-  }
+  if (hlo::LargestGroup(attr.groups, ids) != 1) return std::nullopt;
   return i->operand_count() == 1 && !i->shape().IsTuple() ? i->operand(0) : b.Tuple(i->operands());
 }
 
@@ -38,12 +37,48 @@ Simpler PermuteInPlace(Builder&, Instruction* i) {
   return i->operand(0);
 }
 
+bool UsedOnce(const Instruction* i) { return i->users().size() == 1 && !i->IsRoot() && !i->has_sharding(); }
+
+// A sum over devices that only one instruction reads.
+bool IsSumUsedOnce(const Instruction* i) {
+  if (i->opcode() != Opcode::kAllReduce && i->opcode() != Opcode::kReduceScatter) return false;
+  const hlo::Computation& combiner = *i->called()[0];
+  return i->shape().IsArray() && UsedOnce(i) && i->control_predecessors().empty() && combiner.size() == 3 &&
+         combiner.root()->opcode() == Opcode::kAdd;
+}
+
+bool SameGroups(const Instruction* a, const Instruction* b) {
+  hlo::CollectiveAttr x = a->attr<hlo::CollectiveAttr>(), y = b->attr<hlo::CollectiveAttr>();
+  if (x.channel_id.has_value() != y.channel_id.has_value()) return false;
+  x.channel_id = y.channel_id;
+  return a->opcode() == b->opcode() && x == y && Shape::Compatible(a->operand(0)->shape(), b->operand(0)->shape());
+}
+
+Instruction* SumFirst(Builder& b, const Instruction* x, const Instruction* y) {
+  Instruction* sum = b.Binary(Opcode::kAdd, x->operand(0), y->operand(0));
+  return b.computation()->AddClone(*x, WithoutLayout(x->shape()), {sum});
+}
+
+// sum(x) + sum(y) over the same devices is sum(x + y); in (z + sum(x)) + sum(y) as well.
+Simpler SumOfSums(Builder& b, Instruction* i) {
+  for (int side = 0; side < 2; ++side) {
+    Instruction *one = i->operand(side), *rest = i->operand(1 - side);
+    if (!IsSumUsedOnce(one)) continue;
+    if (IsSumUsedOnce(rest) && SameGroups(one, rest)) return SumFirst(b, rest, one);
+    if (rest->opcode() != Opcode::kAdd || !UsedOnce(rest)) continue;
+    for (int inner = 0; inner < 2; ++inner) {
+      Instruction* other = rest->operand(inner);
+      if (!IsSumUsedOnce(other) || !SameGroups(one, other)) continue;
+      return b.Binary(Opcode::kAdd, rest->operand(1 - inner), SumFirst(b, other, one));
+    }
+  }
+  return std::nullopt;
+}
+
 constexpr OpRule kRules[] = {
-    {Opcode::kAllReduce, GroupsOfOne},
-    {Opcode::kAllGather, GroupsOfOne},
-    {Opcode::kReduceScatter, GroupsOfOne},
-    {Opcode::kAllToAll, GroupsOfOne},
-    {Opcode::kCollectivePermute, PermuteInPlace},
+    {Opcode::kAdd, SumOfSums},         {Opcode::kAllReduce, GroupsOfOne},
+    {Opcode::kAllGather, GroupsOfOne}, {Opcode::kReduceScatter, GroupsOfOne},
+    {Opcode::kAllToAll, GroupsOfOne},  {Opcode::kCollectivePermute, PermuteInPlace},
 };
 
 }  // namespace

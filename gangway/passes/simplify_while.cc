@@ -1,8 +1,8 @@
-#include <numeric>
+#include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "gangway/hlo/builder.h"
+#include "gangway/passes/loop.h"
 #include "gangway/passes/passes.h"
 
 namespace gangway::passes {
@@ -13,73 +13,6 @@ using hlo::Instruction;
 using hlo::Opcode;
 
 constexpr int64_t kMaxSunkElements = 16;  // constants up to this size are copied into the body
-
-int64_t IndexOf(const Instruction* get) { return get->attr<hlo::TupleIndexAttr>().index; }
-
-bool OnlyElementsAreUsed(const Instruction* tuple) {
-  for (const Instruction* user : tuple->users()) {
-    if (user->opcode() != Opcode::kGetTupleElement || user->has_sharding()) return false;
-  }
-  return !tuple->IsRoot();
-}
-
-// A loop whose state is a flat tuple seen through its elements everywhere, with a body and condition of its own.
-struct Loop {
-  Instruction* loop;
-  Computation *condition, *body;
-  int64_t size;
-
-  Instruction* body_root() const { return body->root(); }
-  Instruction* body_state() const { return body->parameter(0); }
-  Instruction* condition_state() const { return condition->parameter(0); }
-};
-
-absl::flat_hash_map<const Computation*, int> CallCounts(const hlo::Module& module) {
-  absl::flat_hash_map<const Computation*, int> counts;
-  for (const auto& computation : module.computations()) {
-    for (const auto& instruction : computation->instructions()) {
-      for (const Computation* called : instruction->called()) ++counts[called];
-    }
-  }
-  return counts;
-}
-
-std::optional<Loop> AsLoop(Instruction* instruction, const absl::flat_hash_map<const Computation*, int>& calls) {
-  if (instruction->opcode() != Opcode::kWhile || !instruction->shape().IsTuple()) return std::nullopt;
-  Loop loop{instruction, instruction->called()[0], instruction->called()[1],
-            static_cast<int64_t>(instruction->shape().tuple().size())};
-  if (calls.at(loop.condition) != 1 || calls.at(loop.body) != 1) return std::nullopt;
-  // Per-leaf shardings would have to be cut along: before partitioning, loops stay as they are.
-  for (const Instruction* i : {loop.loop, loop.body_root(), loop.body_state(), loop.condition_state()}) {
-    if (i->has_sharding()) return std::nullopt;
-  }
-  if (loop.body_root()->opcode() != Opcode::kTuple || !loop.body_root()->users().empty()) return std::nullopt;
-  if (!OnlyElementsAreUsed(loop.loop) || !OnlyElementsAreUsed(loop.body_state()) ||
-      !OnlyElementsAreUsed(loop.condition_state())) {
-    return std::nullopt;
-  }
-  return loop;
-}
-
-std::vector<Instruction*> ElementsOf(const Instruction* tuple, int64_t index) {
-  std::vector<Instruction*> elements;
-  for (Instruction* user : tuple->users()) {
-    if (IndexOf(user) == index) elements.push_back(user);
-  }
-  return elements;
-}
-
-bool PassesThrough(const Loop& loop, int64_t index) {
-  const Instruction* after = loop.body_root()->operand(index);
-  return after->opcode() == Opcode::kGetTupleElement && after->operand(0) == loop.body_state() &&
-         IndexOf(after) == index;
-}
-
-// The value an element starts from, when it is at hand.
-Instruction* InitialOf(const Loop& loop, int64_t index) {
-  Instruction* state = loop.loop->operand(0);
-  return state->opcode() == Opcode::kTuple ? state->operand(index) : nullptr;
-}
 
 // A copy of a small constant, or of a broadcast of one, in another computation.
 Instruction* CopyConstant(const Instruction* constant, Computation* into) {
@@ -116,8 +49,8 @@ void SinkInto(Computation* computation, const Instruction* state, int64_t index,
 bool ReadInvariantsFromOutside(const Loop& loop) {
   bool changed = false;
   for (int64_t index = 0; index < loop.size; ++index) {
-    Instruction* initial = InitialOf(loop, index);
-    if (initial == nullptr || !PassesThrough(loop, index)) continue;
+    Instruction* initial = loop.Initial(index);
+    if (initial == nullptr || !loop.PassesThrough(index)) continue;
     for (Instruction* element : ElementsOf(loop.loop, index)) {
       if (element->users().empty() && !element->IsRoot()) continue;
       element->ReplaceAllUsesWith(initial);
@@ -131,7 +64,7 @@ bool ReadInvariantsFromOutside(const Loop& loop) {
 
 void MarkElements(const Instruction* tuple, std::vector<bool>* live) {
   for (const Instruction* user : tuple->users()) {
-    if (!user->users().empty() || user->IsRoot()) (*live)[IndexOf(user)] = true;
+    if (!user->users().empty() || user->IsRoot()) (*live)[ElementIndex(user)] = true;
   }
 }
 
@@ -158,7 +91,8 @@ std::vector<bool> LiveElements(const Loop& loop) {
       const Instruction* top = worklist.back();
       worklist.pop_back();
       if (!reached.insert(top).second) continue;
-      if (top->opcode() == Opcode::kGetTupleElement && top->operand(0) == loop.body_state()) live[IndexOf(top)] = true;
+      if (top->opcode() == Opcode::kGetTupleElement && top->operand(0) == loop.body_state())
+        live[ElementIndex(top)] = true;
       for (const Instruction* operand : top->operands()) worklist.push_back(operand);
     }
   }
@@ -168,7 +102,7 @@ std::vector<bool> LiveElements(const Loop& loop) {
 void Renumber(Instruction* tuple, const std::vector<int64_t>& place, const Shape& shape) {
   std::vector<Instruction*> elements = tuple->users();
   for (Instruction* element : elements) {
-    int64_t to = place[IndexOf(element)];
+    int64_t to = place[ElementIndex(element)];
     if (to < 0) {
       element->parent()->Remove(element);
     } else {
@@ -193,7 +127,7 @@ bool DropUnused(const Loop& loop) {
   std::vector<Instruction*> initial, next;
   for (int64_t i = 0; i < loop.size; ++i) {
     if (!live[i]) continue;
-    Instruction* at_hand = InitialOf(loop, i);
+    Instruction* at_hand = loop.Initial(i);
     initial.push_back(at_hand != nullptr ? at_hand : outside.GetTupleElement(loop.loop->operand(0), i));
     next.push_back(loop.body_root()->operand(i));
   }
@@ -212,22 +146,16 @@ bool DropUnused(const Loop& loop) {
   return true;
 }
 
-bool RunOn(Computation& computation, const absl::flat_hash_map<const Computation*, int>& calls) {
-  std::vector<Instruction*> loops;
-  for (const auto& instruction : computation.instructions()) {
-    if (instruction->opcode() == Opcode::kWhile) loops.push_back(instruction.get());
-  }
+bool RunOn(Computation& computation, const CallCounts& calls) {
   bool changed = false;
-  for (Instruction* instruction : loops) {
-    std::optional<Loop> loop = AsLoop(instruction, calls);
-    if (!loop.has_value()) continue;
-    if (ReadInvariantsFromOutside(*loop)) {
-      loop->body->SortTopologically();
-      loop->condition->SortTopologically();
+  for (const Loop& loop : LoopsOf(computation, calls)) {
+    if (ReadInvariantsFromOutside(loop)) {
+      loop.body->SortTopologically();
+      loop.condition->SortTopologically();
       changed = true;
     }
-    if (instruction->users().empty()) continue;  // dead as a whole
-    changed |= DropUnused(*loop);
+    if (loop.loop->users().empty()) continue;  // dead as a whole
+    changed |= DropUnused(loop);
   }
   return changed;
 }
@@ -236,7 +164,7 @@ bool RunOn(Computation& computation, const absl::flat_hash_map<const Computation
 
 absl::StatusOr<bool> RunSimplifyWhile(hlo::Module& module) {
   module.RemoveUnreachable();
-  const absl::flat_hash_map<const Computation*, int> calls = CallCounts(module);
+  const CallCounts calls = CountCalls(module);
   bool changed = false;
   for (Computation* computation : module.PostOrder()) {  // inner loops first
     changed |= RunOn(*computation, calls);

@@ -27,15 +27,14 @@ Literal RandomLiteral(const Shape& shape, std::mt19937_64& random) {
   return literal;
 }
 
+// The same on all devices, so that loops and branches that depend on replicated data do not part them.
 std::vector<std::vector<Literal>> RandomArguments(const hlo::Module& module, int64_t devices, uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::vector<std::vector<Literal>> arguments(devices);
-  for (std::vector<Literal>& device : arguments) {
-    for (const hlo::Instruction* parameter : module.entry()->parameters()) {
-      device.push_back(RandomLiteral(parameter->shape(), random));
-    }
+  std::vector<Literal> arguments;
+  for (const hlo::Instruction* parameter : module.entry()->parameters()) {
+    arguments.push_back(RandomLiteral(parameter->shape(), random));
   }
-  return arguments;
+  return std::vector<std::vector<Literal>>(devices, arguments);
 }
 
 bool Same(const Literal& a, const Literal& b) {
@@ -76,7 +75,9 @@ void CheckKept(const hlo::Module& module, const passes::Pass* pass, int64_t devi
 
 TEST(Passes, KeepWhatWholeProgramsCompute) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    std::unique_ptr<hlo::Module> module = RandomModule(seed, {});
+    RandomOptions options;
+    options.manual_regions = false;
+    std::unique_ptr<hlo::Module> module = RandomModule(seed, options);
     for (const passes::Pass& pass : passes::AllPasses()) CheckKept(*module, &pass, 1, seed);
     CheckKept(*module, nullptr, 1, seed);
     if (HasFatalFailure()) return;

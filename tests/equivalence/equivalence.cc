@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
 #include "gangway/eval/evaluate.h"
-#include "gangway/hlo/verifier.h"
 #include "gangway/partition/partition.h"
+#include "gangway/passes/pipeline.h"
 #include "gangway/propagate/propagate.h"
 #include "tests/equivalence/shards.h"
 
@@ -110,42 +110,58 @@ absl::StatusOr<Literal> EvaluateWhole(const hlo::Module& module, const std::vect
   return std::move(results.front());
 }
 
+// The per-device program on all devices gives `expected`, part by part.
+absl::Status ComparePerDevice(const hlo::Module& per_device, const Shardings& outputs, const Arguments& arguments,
+                              const std::vector<Literal>& expected, double tolerance) {
+  const int64_t devices = per_device.config().num_partitions;
+  GW_ASSIGN_OR_RETURN(const std::vector<Literal> results,
+                      eval::EvaluateSpmd(per_device, arguments.per_device, devices));
+  std::vector<std::vector<Literal>> device_leaves(devices);
+  for (int64_t d = 0; d < devices; ++d) UnpackLeaves(results[d], &device_leaves[d]);
+  for (size_t leaf = 0; leaf < expected.size(); ++leaf) {
+    if (!expected[leaf].shape().IsArray()) continue;
+    std::vector<Literal> shards;
+    for (int64_t d = 0; d < devices; ++d) shards.push_back(device_leaves[d][leaf]);
+    bool agree = false;
+    const Literal got = Assemble(shards, expected[leaf].shape(), outputs[leaf], &agree);
+    if (!agree) return absl::DataLossError(absl::StrCat("output ", leaf, ": replicas differ between devices"));
+    const std::string difference = Difference(expected[leaf], got, tolerance);
+    if (!difference.empty()) return absl::DataLossError(absl::StrCat("output ", leaf, ": ", difference));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WithPrograms(const absl::Status& status, absl::string_view stage, const hlo::Module& whole,
+                          const hlo::Module& per_device) {
+  if (status.ok()) return status;
+  return Annotate(status, absl::StrCat(stage, "\n--- whole\n", whole.ToString(), "\n--- per device\n",
+                                       per_device.ToString(), "\n"));
+}
+
 }  // namespace
 
 absl::Status CheckEquivalent(const hlo::Module& module, const CheckOptions& options) {
-  const int64_t devices = module.config().num_partitions;
   std::unique_ptr<hlo::Module> annotated = module.Clone();
   if (options.propagate) {
     GW_RETURN_IF_ERROR_WITH(propagate::Propagate(*annotated, {}, nullptr), "propagate");
   }
   GW_ASSIGN_OR_RETURN_WITH(partition::Partitioned partitioned, partition::PartitionModule(*annotated), "partition");
-  if (const absl::Status sound = hlo::Verify(*partitioned.module); !sound.ok()) {
-    return Annotate(sound, absl::StrCat("per-device program\n", partitioned.module->ToString(), "\n"));
-  }
+  hlo::Module& per_device = *partitioned.module;
   const Arguments arguments = MakeArguments(module, partitioned.parameters, options.seed);
-  GW_ASSIGN_OR_RETURN_WITH(const Literal expected, EvaluateWhole(module, arguments.whole), "whole program");
-  auto results = eval::EvaluateSpmd(*partitioned.module, arguments.per_device, devices);
-  if (!results.ok()) {
-    return Annotate(results.status(), absl::StrCat("per-device program\n", partitioned.module->ToString(), "\n"));
-  }
-  std::vector<Literal> expected_leaves;
-  UnpackLeaves(expected, &expected_leaves);
-  std::vector<std::vector<Literal>> device_leaves(devices);
-  for (int64_t d = 0; d < devices; ++d) UnpackLeaves((*results)[d], &device_leaves[d]);
-  for (size_t leaf = 0; leaf < expected_leaves.size(); ++leaf) {
-    if (!expected_leaves[leaf].shape().IsArray()) continue;
-    std::vector<Literal> shards;
-    for (int64_t d = 0; d < devices; ++d) shards.push_back(device_leaves[d][leaf]);
-    bool agree = false;
-    const Literal got = Assemble(shards, expected_leaves[leaf].shape(), partitioned.outputs[leaf], &agree);
-    std::string difference = agree ? Difference(expected_leaves[leaf], got, options.tolerance)
-                                   : std::string("replicas of one element differ between devices");
-    if (!difference.empty()) {
-      return absl::DataLossError(absl::StrCat("output ", leaf, ": ", difference, "\n--- whole\n", annotated->ToString(),
-                                              "\n--- per device\n", partitioned.module->ToString()));
-    }
-  }
-  return absl::OkStatus();
+  GW_ASSIGN_OR_RETURN_WITH(const Literal whole, EvaluateWhole(module, arguments.whole), "whole program");
+  std::vector<Literal> expected;
+  UnpackLeaves(whole, &expected);
+  GW_RETURN_IF_ERROR(
+      WithPrograms(ComparePerDevice(per_device, partitioned.outputs, arguments, expected, options.tolerance),
+                   "partitioned", *annotated, per_device));
+  if (!options.passes) return absl::OkStatus();
+  passes::PipelineOptions verified;
+  verified.verify = true;
+  const std::unique_ptr<hlo::Module> before = per_device.Clone();
+  GW_RETURN_IF_ERROR(
+      WithPrograms(passes::PerDevicePipeline(true).Run(per_device, verified).status(), "passes", *before, per_device));
+  return WithPrograms(ComparePerDevice(per_device, partitioned.outputs, arguments, expected, options.tolerance),
+                      "after passes", *before, per_device);
 }
 
 }  // namespace gangway::equivalence

@@ -15,11 +15,12 @@ int64_t FromEnvironment(const char* name, int64_t otherwise) {
 }
 
 void RunSeeds(const RandomOptions& random, bool propagate) {
-  const int64_t first = FromEnvironment("GANGWAY_FIRST_SEED", 1), count = FromEnvironment("GANGWAY_SEEDS", 400);
+  const int64_t first = FromEnvironment("GANGWAY_FIRST_SEED", 1), count = FromEnvironment("GANGWAY_SEEDS", 1000);
   for (int64_t seed = first; seed < first + count; ++seed) {
     CheckOptions options;
     options.seed = static_cast<uint64_t>(seed);
     options.propagate = propagate;
+    options.passes = true;
     const absl::Status status = CheckEquivalent(*RandomModule(static_cast<uint64_t>(seed), random), options);
     ASSERT_TRUE(status.ok()) << "seed " << seed << ": " << status.message();
   }

@@ -18,15 +18,17 @@ MeshRef MakeMesh(std::vector<MeshAxis> axes, std::vector<int64_t> ids = {}) {
   return std::make_shared<const Mesh>(*Mesh::Make(std::move(axes), std::move(ids)));
 }
 
-// All ordered ways to put some of `axes` on two dimensions; the rest is replicated.
+// All ordered ways to put some of `axes` on the dimensions; the rest is replicated.
 void AddShardings(const MeshRef& mesh, AxisList left, const Sharding& so_far, std::vector<Sharding>* all) {
   all->push_back(so_far);
   for (size_t i = 0; i < left.size(); ++i) {
     AxisList rest = left;
     rest.erase(rest.begin() + static_cast<int64_t>(i));
-    for (int d = 0; d < 2; ++d) {
-      // Each sharding once: dimension 0 is filled before dimension 1.
-      if (d == 0 && !so_far.dims[1].axes.empty()) continue;
+    for (int d = 0; d < so_far.rank(); ++d) {
+      // Each sharding once: dimensions are filled in order.
+      bool later = false;
+      for (int e = d + 1; e < so_far.rank(); ++e) later |= !so_far.dims[e].axes.empty();
+      if (later) continue;
       Sharding next = so_far;
       next.dims[d].axes.push_back(left[i]);
       AddShardings(mesh, rest, next, all);
@@ -34,11 +36,11 @@ void AddShardings(const MeshRef& mesh, AxisList left, const Sharding& so_far, st
   }
 }
 
-std::vector<Sharding> AllShardings(const MeshRef& mesh) {
+std::vector<Sharding> AllShardings(const MeshRef& mesh, int64_t rank = 2) {
   AxisList axes;
   for (int a = 0; a < mesh->rank(); ++a) axes.push_back(FullAxis(*mesh, a));
   std::vector<Sharding> all;
-  AddShardings(mesh, axes, Sharding::Replicated(mesh, 2).Closed(), &all);
+  AddShardings(mesh, axes, Sharding::Replicated(mesh, rank).Closed(), &all);
   return all;
 }
 
@@ -70,7 +72,7 @@ void CheckReshard(const Sharding& from, const Sharding& to, const Shape& shape) 
 }
 
 void CheckAllPairs(const MeshRef& mesh, const Shape& shape) {
-  const std::vector<Sharding> all = AllShardings(mesh);
+  const std::vector<Sharding> all = AllShardings(mesh, shape.rank());
   for (const Sharding& from : all) {
     for (const Sharding& to : all) {
       CheckReshard(from, to, shape);
@@ -90,6 +92,21 @@ TEST(Reshard, AllPairsOn2x2x2Uneven) {
 TEST(Reshard, AllPairsOn3x2) { CheckAllPairs(MakeMesh({{"x", 3}, {"y", 2}}), Shape(DType::kF32, {12, 9})); }
 TEST(Reshard, AllPairsInAPermutedDeviceOrder) {
   CheckAllPairs(MakeMesh({{"x", 2}, {"y", 2}}, {2, 0, 3, 1}), Shape(DType::kF32, {4, 6}));
+}
+
+TEST(Reshard, AllPairsOnEveryMeshUpTo2x2x2) {
+  const std::vector<std::vector<MeshAxis>> meshes = {
+      {{"x", 2}}, {{"x", 4}}, {{"x", 8}}, {{"x", 2}, {"y", 2}}, {{"x", 2}, {"y", 4}}, {{"x", 2}, {"y", 2}, {"z", 2}}};
+  for (const std::vector<MeshAxis>& axes : meshes) {
+    std::vector<int64_t> order;  // backwards
+    for (int64_t d = MakeMesh(axes)->size(); d-- > 0;) order.push_back(d);
+    CheckAllPairs(MakeMesh(axes, order), Shape(DType::kS32, {8, 8}));
+    CheckAllPairs(MakeMesh(axes), Shape(DType::kS32, {9, 3}));
+  }
+}
+TEST(Reshard, AllPairsOf3DArraysOn2x2) {
+  CheckAllPairs(MakeMesh({{"x", 2}, {"y", 2}}), Shape(DType::kS32, {4, 2, 6}));
+  CheckAllPairs(MakeMesh({{"x", 2}, {"y", 2}}), Shape(DType::kS32, {3, 5, 1}));
 }
 
 TEST(Reshard, SubAxes) {
@@ -135,6 +152,29 @@ TEST(Reshard, MeshesWithoutCommonAxes) {
   const MeshRef a = MakeMesh({{"x", 2}, {"y", 3}}), b = MakeMesh({{"u", 3}, {"v", 2}}, {5, 3, 1, 0, 2, 4});
   for (const Sharding& from : AllShardings(a)) {
     for (const Sharding& to : AllShardings(b)) CheckReshard(from, to, Shape(DType::kF32, {6, 12}));
+  }
+}
+
+TEST(Reshard, AnotherDeviceOrder) {
+  const MeshRef a = MakeMesh({{"x", 2}, {"y", 2}, {"z", 2}}),
+                b = MakeMesh({{"u", 4}, {"v", 2}}, {3, 1, 4, 0, 5, 2, 7, 6});
+  for (const Shape& shape : {Shape(DType::kS32, {8, 16}), Shape(DType::kS32, {5, 6})}) {
+    for (const Sharding& from : AllShardings(a)) {
+      for (const Sharding& to : AllShardings(b)) {
+        CheckReshard(from, to, shape);
+        CheckReshard(to, from, shape);
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(Reshard, PartialSumsToAnotherDeviceOrder) {
+  const MeshRef a = MakeMesh({{"x", 2}, {"y", 2}}), b = MakeMesh({{"u", 2}, {"v", 2}}, {3, 1, 0, 2});
+  for (const Sharding& placed : AllShardings(a)) {
+    Sharding from = placed;
+    from.unreduced = UnusedAxes(*a, placed.DimAxes());
+    for (const Sharding& to : AllShardings(b)) CheckReshard(from, to, Shape(DType::kS32, {4, 4}));
   }
 }
 

@@ -4,6 +4,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -65,7 +67,22 @@ absl::StatusOr<int64_t> DeviceCount(const PartitionOptions& options, hlo::Module
   return 1;
 }
 
-nlohmann::ordered_json StatsJson(const compile::CompiledProgram& program) {
+// Seconds from one stage of compilation to the next, by the name of the stage that ended.
+class StageTimes {
+ public:
+  void operator()(absl::string_view stage) {
+    const Clock::time_point now = Clock::now();
+    stages_.emplace_back(stage, std::chrono::duration<double>(now - std::exchange(last_, now)).count());
+  }
+  const std::vector<std::pair<std::string, double>>& stages() const { return stages_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_ = Clock::now();
+  std::vector<std::pair<std::string, double>> stages_;
+};
+
+nlohmann::ordered_json StatsJson(const compile::CompiledProgram& program, const StageTimes& times) {
   const compile::ProgramStats& stats = program.stats;
   nlohmann::ordered_json json;
   json["name"] = program.name;
@@ -84,6 +101,7 @@ nlohmann::ordered_json StatsJson(const compile::CompiledProgram& program) {
   json["bytes_accessed_per_device"] = stats.bytes_accessed_per_device;
   json["peak_bytes_per_device"] = stats.peak_bytes_per_device;
   json["seconds"] = stats.seconds;
+  for (const auto& [stage, seconds] : times.stages()) json[absl::StrCat("seconds_", stage)] = seconds;
   json["replicated_fallbacks"] = nlohmann::ordered_json::array();
   for (const compile::ReplicatedFallback& fallback : program.fallbacks) {
     json["replicated_fallbacks"].push_back(
@@ -93,11 +111,13 @@ nlohmann::ordered_json StatsJson(const compile::CompiledProgram& program) {
 }
 
 absl::Status Partition(const PartitionOptions& options) {
-  auto begin = std::chrono::steady_clock::now();
+  const auto begin = std::chrono::steady_clock::now();
+  StageTimes times;
   GW_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, ReadProgram(options.input));
   compile::CompileOptions compile_options;
   GW_ASSIGN_OR_RETURN(compile_options.num_partitions, DeviceCount(options, module.get()));
   compile_options.host_collectives = false;
+  compile_options.dump = [&times](absl::string_view stage, const hlo::Module&) { times(stage); };
   GW_ASSIGN_OR_RETURN_WITH(compile::CompiledProgram program, compile::CompileModule(std::move(module), compile_options),
                            options.input);
   // Reading included: what a user waits for.
@@ -112,7 +132,7 @@ absl::Status Partition(const PartitionOptions& options) {
   bool write_program = !options.stats || options.output != "-";
   if (write_program) GW_RETURN_IF_ERROR(WriteFile(options.output, text));
   if (!options.stats) return absl::OkStatus();
-  return WriteFile("-", absl::StrCat(StatsJson(program).dump(2), "\n"));
+  return WriteFile("-", absl::StrCat(StatsJson(program, times).dump(2), "\n"));
 }
 
 }  // namespace

@@ -137,11 +137,12 @@ Instruction* Context::MaskPadding(Instruction* local, const Sharding& sharding, 
   Instruction* mask = nullptr;
   for (int64_t d : dims) {
     if (!sharding.IsSplit(d) || global.dim(d) % sharding.ShardCount(d) == 0) continue;
-    const Shape index_shape = WithDType(shape, DType::kS32);
+    const Shape index_shape(DType::kS32, {shape.dim(d)});
     Instruction* valid =
         builder_.Binary(Opcode::kSubtract, builder_.Index(global.dim(d)), ShardOffset(sharding, global, d));
-    Instruction* inside = builder_.Compare(hlo::ComparisonDirection::kLt, builder_.Iota(index_shape, d),
+    Instruction* inside = builder_.Compare(hlo::ComparisonDirection::kLt, builder_.Iota(index_shape, 0),
                                            builder_.BroadcastScalar(valid, index_shape));
+    inside = builder_.Broadcast(inside, WithDType(shape, DType::kPred), {d});
     mask = mask == nullptr ? inside : builder_.Binary(Opcode::kAnd, mask, inside);
   }
   if (mask == nullptr) return local;

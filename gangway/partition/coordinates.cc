@@ -60,4 +60,19 @@ Instruction* Coordinates::Scaled(const MeshRef& mesh, const AxisList& axes, int6
   return scale == 1 ? value : builder_->Binary(Opcode::kMultiply, value, builder_->Index(scale));
 }
 
+Instruction* Coordinates::PerShard(const MeshRef& mesh, const AxisList& axes, const std::vector<int64_t>& values) {
+  const int64_t step = values.size() > 1 ? values[1] - values[0] : 0;
+  bool linear = true;
+  for (size_t i = 1; i < values.size(); ++i) linear &= values[i] - values[i - 1] == step;
+  if (linear) {
+    if (step == 0) return builder_->Index(values[0]);
+    Instruction* scaled = Scaled(mesh, axes, step);
+    return values[0] == 0 ? scaled : builder_->Binary(Opcode::kAdd, scaled, builder_->Index(values[0]));
+  }
+  const std::vector<int32_t> narrow(values.begin(), values.end());
+  Instruction* table = builder_->Constant(
+      Literal::FromSpan<int32_t>(DType::kS32, {static_cast<int64_t>(values.size())}, absl::MakeConstSpan(narrow)));
+  return builder_->Reshape(builder_->DynamicSlice(table, {Of(mesh, axes)}, {1}), {});
+}
+
 }  // namespace gangway::partition

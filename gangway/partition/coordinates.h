@@ -3,6 +3,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "gangway/hlo/builder.h"
@@ -19,6 +20,9 @@ class Coordinates {
   hlo::Instruction* Of(const MeshRef& mesh, const AxisList& axes);
   // s32[]: Of(axes) * scale; a constant when that is 0.
   hlo::Instruction* Scaled(const MeshRef& mesh, const AxisList& axes, int64_t scale);
+  // s32[]: values[i] on the devices whose place along `axes` is i. A constant or a multiple of the place where that
+  // gives them, else read from a table.
+  hlo::Instruction* PerShard(const MeshRef& mesh, const AxisList& axes, const std::vector<int64_t>& values);
   hlo::Builder* builder() { return builder_; }
 
  private:

@@ -28,14 +28,6 @@ std::vector<int64_t> ReducedDims(const OpRule& rule, const OpPlan& plan, size_t 
   return dims;
 }
 
-// The operand of value `i` already is what combining leaves unchanged.
-bool IsIdentity(const Instruction& operand, Reduction reduction) {
-  if (operand.opcode() != Opcode::kConstant) return false;
-  const Literal& literal = *operand.attr<hlo::ConstantAttr>().literal;
-  if (!literal.shape().IsArray() || literal.shape().rank() != 0) return false;
-  return literal.bytes() == ReductionIdentity(reduction, literal.shape().dtype()).bytes();
-}
-
 Shape WithLayoutOf(Shape shape, const Shape& layouts) {
   shape.set_layout(layouts.layout());
   for (size_t i = 0; i < shape.tuple().size(); ++i) {
@@ -89,6 +81,15 @@ void AdaptAttributes(const Instruction& instruction, const OpPlan& plan, Instruc
 }
 
 }  // namespace
+
+bool IsIdentity(const Instruction& scalar, Reduction reduction) {
+  if (scalar.opcode() == Opcode::kBroadcast || scalar.opcode() == Opcode::kReshape) {
+    return IsIdentity(*scalar.operand(0), reduction);
+  }
+  if (scalar.opcode() != Opcode::kConstant || scalar.shape().rank() != 0) return false;
+  const Literal& literal = *scalar.attr<hlo::ConstantAttr>().literal;
+  return literal.bytes() == ReductionIdentity(reduction, literal.shape().dtype()).bytes();
+}
 
 absl::StatusOr<std::vector<Instruction*>> PreparedOperands(const Instruction& instruction, const OpRule& rule,
                                                            const OpPlan& plan, Context& context) {

@@ -18,6 +18,9 @@ absl::StatusOr<std::vector<hlo::Instruction*>> PreparedOperands(const hlo::Instr
 void EmitLocal(const hlo::Instruction& instruction, const OpPlan& plan, std::vector<hlo::Instruction*> operands,
                Context& context);
 
+// The value is known to be what combining leaves unchanged.
+bool IsIdentity(const hlo::Instruction& scalar, Reduction reduction);
+
 // A rule's plan where everything is replicated.
 OpPlan ReplicatedPlan(const hlo::Instruction& instruction, Context& context);
 

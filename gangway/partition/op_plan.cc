@@ -282,7 +282,8 @@ class OpPlanner {
       plan.results.push_back(std::move(sharding));
     }
     moves_ = plan.cost;
-    plan.cost += WorkCost(axes, plan);
+    plan.work = WorkCost(axes, plan);
+    plan.cost += plan.work;
     // Of equal costs, partial sums of a value nobody else needs travel on: they may meet others to be added to.
     if (!kept_.empty()) plan.cost -= 1;
     if (!found_ || plan.cost < best_.cost) {

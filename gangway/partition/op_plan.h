@@ -19,7 +19,8 @@ struct OpPlan {
   Shardings results;              // per leaf; unreduced over the axes of split reduction factors
   AxisList reduced;               // those axes
   Reduction reduction = Reduction::kSum;
-  double cost = 0;
+  double cost = 0;  // of everything
+  double work = 0;  // the part of it that is work, not movement
 
   std::string ToString(const Mesh& mesh) const;
 };

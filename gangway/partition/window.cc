@@ -4,6 +4,8 @@
 #include <map>
 
 #include "gangway/mesh/geometry.h"
+#include "gangway/partition/generic.h"
+#include "gangway/partition/shard_pairs.h"
 
 namespace gangway::partition {
 namespace {
@@ -12,33 +14,14 @@ using hlo::Builder;
 using hlo::Instruction;
 using hlo::Opcode;
 
-int64_t StrideOf(const Mesh& mesh, const AxisRef& ref) {
-  int64_t stride = mesh.axis_size(ref.axis) / (ref.pre * ref.size);
-  for (int a = ref.axis + 1; a < mesh.rank(); ++a) stride *= mesh.axis_size(a);
-  return stride;
-}
-
-// The position whose coordinate along `axes` is `to` where this one's is `from`.
-int64_t Moved(const Mesh& mesh, const AxisList& axes, int64_t position, int64_t from, int64_t to) {
-  for (size_t i = axes.size(); i-- > 0;) {
-    position += (to % axes[i].size - from % axes[i].size) * StrideOf(mesh, axes[i]);
-    from /= axes[i].size;
-    to /= axes[i].size;
-  }
-  return position;
-}
-
 // Shard k + shift sends to shard k.
 DevicePairs ShiftPairs(const Mesh& mesh, const AxisList& axes, int64_t shift) {
-  DevicePairs pairs;
+  std::vector<ShardMove> moves;
   const int64_t shards = ProductOf(axes);
-  for (int64_t position = 0; position < mesh.size(); ++position) {
-    const int64_t target = CoordinateOf(mesh, position, axes);
-    const int64_t source = target + shift;
-    if (source < 0 || source >= shards) continue;
-    pairs.push_back({mesh.DeviceAt(Moved(mesh, axes, position, target, source)), mesh.DeviceAt(position)});
+  for (int64_t k = 0; k < shards; ++k) {
+    if (k + shift >= 0 && k + shift < shards) moves.push_back({k + shift, k});
   }
-  return pairs;
+  return ShardPairs(mesh, axes, moves);
 }
 
 Instruction* SliceAlong(Instruction* x, int64_t dim, int64_t begin, int64_t end, Builder& builder) {
@@ -49,18 +32,60 @@ Instruction* SliceAlong(Instruction* x, int64_t dim, int64_t begin, int64_t end,
   return builder.Slice(x, starts, limits);
 }
 
-Instruction* PadAlong(Instruction* x, int64_t dim, int64_t low, int64_t high, Builder& builder) {
-  if (low == 0 && high == 0) return x;
+Instruction* PadAlong(Instruction* x, int64_t dim, const hlo::PadDim& amount, Instruction* fill, Builder& builder) {
+  if (amount == hlo::PadDim{}) return x;
   std::vector<hlo::PadDim> pad(x->shape().rank());
-  pad[dim].low = low;
-  pad[dim].high = high;
-  return builder.Pad(x, builder.Constant(Literal(Shape::Scalar(x->shape().dtype()))), std::move(pad));
+  pad[dim] = amount;
+  if (fill == nullptr) fill = builder.Constant(Literal(Shape::Scalar(x->shape().dtype())));
+  return builder.Pad(x, fill, std::move(pad));
+}
+
+int64_t FloorDiv(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+int64_t CeilDiv(int64_t a, int64_t b) { return -FloorDiv(-a, b); }
+
+// Dimension `dim` from `starts[shard]` on, `size` elements.
+Instruction* SliceFrom(Instruction* x, int64_t dim, const std::vector<int64_t>& starts, int64_t size,
+                       const Sharding& sharding, Context& context) {
+  Builder& builder = context.builder();
+  if (std::all_of(starts.begin(), starts.end(), [&](int64_t start) { return start == starts[0]; })) {
+    return SliceAlong(x, dim, starts[0], starts[0] + size, builder);
+  }
+  std::vector<Instruction*> indices(x->shape().rank(), builder.Index(0));
+  indices[dim] = context.coordinates().PerShard(sharding.mesh, sharding.dims[dim].axes, starts);
+  DimVector sizes = x->shape().dims();
+  sizes[dim] = size;
+  return builder.DynamicSlice(x, std::move(indices), std::move(sizes));
+}
+
+// What a shard gets from shard k + shift, where there is none: `fill`.
+Instruction* FillMissing(Instruction* part, int64_t shift, const AxisList& axes, const MeshRef& mesh, Instruction* fill,
+                         Context& context) {
+  if (fill == nullptr || IsIdentity(*fill, Reduction::kSum)) return part;  // a permute without source gives zeros
+  Builder& builder = context.builder();
+  Instruction* place = context.coordinates().Of(mesh, axes);
+  const int64_t shards = ProductOf(axes);
+  Instruction* present = shift > 0
+                             ? builder.Compare(hlo::ComparisonDirection::kLt, place, builder.Index(shards - shift))
+                             : builder.Compare(hlo::ComparisonDirection::kGe, place, builder.Index(-shift));
+  const Shape shape = WithoutLayout(part->shape());
+  return builder.Select(builder.BroadcastScalar(present, WithDType(shape, DType::kPred)), part,
+                        builder.BroadcastScalar(fill, shape));
 }
 
 }  // namespace
 
-int64_t WindowRequest::Length() const { return (ShardExtent(results, shards) - 1) * stride + reach; }
+int64_t WindowRequest::Positions() const { return (ShardExtent(results, shards) - 1) * stride + reach; }
 int64_t WindowRequest::Step() const { return ShardExtent(results, shards) * stride; }
+int64_t WindowRequest::First(int64_t shard) const { return CeilDiv(FirstPosition(shard), dilation); }
+int64_t WindowRequest::Holes(int64_t shard) const { return First(shard) * dilation - FirstPosition(shard); }
+
+int64_t WindowRequest::Length() const {
+  int64_t length = 1;
+  for (int64_t shard = 0; shard < (IsAligned() ? 1 : shards); ++shard) {
+    length = std::max(length, FloorDiv(FirstPosition(shard) + Positions() - 1, dilation) - First(shard) + 1);
+  }
+  return length;
+}
 
 WindowPlan PlanWindow(const WindowRequest& request) {
   WindowPlan plan;
@@ -72,7 +97,9 @@ WindowPlan PlanWindow(const WindowRequest& request) {
     const int64_t tile = ShardExtent(request.results, request.shards);
     const int64_t valid = std::min(tile, request.results - k * tile);
     if (valid <= 0) continue;
-    const int64_t begin = request.base + k * request.Step(), end = begin + (valid - 1) * request.stride + request.reach;
+    const int64_t last_position = request.FirstPosition(k) + (valid - 1) * request.stride + request.reach - 1;
+    const int64_t begin = request.First(k), end = FloorDiv(last_position, request.dilation) + 1;
+    if (begin >= end) continue;  // only holes
     plan.reaches_out |= begin < 0 || end > request.extent;
     const int64_t first = std::max<int64_t>(begin, 0), last = std::min(end, request.extent) - 1;
     if (first > last) continue;
@@ -112,45 +139,52 @@ Instruction* EmitWindow(const WindowPlan& plan, Instruction* local, int64_t dim,
   if (plan.pieces.empty()) {
     return fill != nullptr ? builder.BroadcastScalar(fill, shape) : builder.Splat(shape, 0);
   }
+  if (fill != nullptr) {
+    Shape global = WithoutLayout(local->shape());
+    global.set_dim(dim, request.extent);
+    local = context.MaskPadding(local, sharding, global, {dim}, fill);
+  }
 
   std::vector<Instruction*> parts;
   for (const WindowPiece& piece : plan.pieces) {
     Instruction* part = SliceAlong(local, dim, piece.begin, piece.end, builder);
-    if (piece.shift != 0) part = context.collectives().Permute(part, ShiftPairs(*sharding.mesh, axes, piece.shift));
+    if (piece.shift != 0) {
+      part = context.collectives().Permute(part, ShiftPairs(*sharding.mesh, axes, piece.shift));
+      part = FillMissing(part, piece.shift, axes, sharding.mesh, fill, context);
+    }
     parts.push_back(part);
   }
   Instruction* buffer = parts.size() == 1 ? parts[0] : builder.Concatenate(parts, dim);
 
-  // Where shard k's window begins in its buffer: base + k*step - ((k + first shift)*extent + begin of the first piece).
+  // Where each shard's window begins in its buffer.
   const int64_t extent = ShardExtent(request.extent, request.shards);
-  const int64_t drift = request.Step() - extent;
-  int64_t start = request.base - plan.pieces[0].shift * extent - plan.pieces[0].begin;
-  const int64_t last = start + (request.shards - 1) * drift;
-  const int64_t low = std::max<int64_t>(0, -std::min(start, last));
-  const int64_t high = std::max<int64_t>(0, std::max(start, last) + request.Length() - buffer->shape().dim(dim));
-  buffer = PadAlong(buffer, dim, low, high, builder);
-  start += low;
-  Instruction* window = nullptr;
-  if (drift == 0) {
-    window = SliceAlong(buffer, dim, start, start + request.Length(), builder);
-  } else {
-    std::vector<Instruction*> starts(shape.rank(), builder.Index(0));
-    starts[dim] =
-        builder.Binary(Opcode::kAdd, context.coordinates().Scaled(sharding.mesh, axes, drift), builder.Index(start));
-    window = builder.DynamicSlice(buffer, std::move(starts), shape.dims());
+  std::vector<int64_t> starts;
+  for (int64_t k = 0; k < request.shards; ++k) {
+    starts.push_back(request.First(k) - (k + plan.pieces[0].shift) * extent - plan.pieces[0].begin);
   }
-  if (fill == nullptr || !plan.reaches_out) return window;
+  const auto [least, most] = std::minmax_element(starts.begin(), starts.end());
+  const int64_t low = std::max<int64_t>(0, -*least);
+  const int64_t high = std::max<int64_t>(0, *most + request.Length() - buffer->shape().dim(dim));
+  buffer = PadAlong(buffer, dim, {low, high, 0}, fill, builder);
+  for (int64_t& start : starts) start += low;
+  return SliceFrom(buffer, dim, starts, request.Length(), sharding, context);
+}
 
-  const Shape index_shape = WithDType(shape, DType::kS32);
-  Instruction* first = builder.Binary(Opcode::kAdd, context.coordinates().Scaled(sharding.mesh, axes, request.Step()),
-                                      builder.Index(request.base));
-  Instruction* index =
-      builder.Binary(Opcode::kAdd, builder.Iota(index_shape, dim), builder.BroadcastScalar(first, index_shape));
-  Instruction* inside =
-      builder.Binary(Opcode::kAnd, builder.Compare(hlo::ComparisonDirection::kGe, index, builder.Splat(index_shape, 0)),
-                     builder.Compare(hlo::ComparisonDirection::kLt, index,
-                                     builder.BroadcastScalar(builder.Index(request.extent), index_shape)));
-  return builder.Select(inside, window, builder.BroadcastScalar(fill, shape));
+Instruction* EmitDilatedWindow(const WindowPlan& plan, Instruction* local, int64_t dim, const Sharding& sharding,
+                               Instruction* fill, Context& context) {
+  const WindowRequest& request = plan.request;
+  Instruction* window = EmitWindow(plan, local, dim, sharding, fill, context);
+  if (request.dilation == 1) return window;
+  // The most holes any window begins with, then for each shard what it has too many.
+  std::vector<int64_t> starts;
+  int64_t low = 0;
+  for (int64_t k = 0; k < request.shards; ++k) low = std::max(low, request.Holes(k));
+  for (int64_t k = 0; k < request.shards; ++k) starts.push_back(low - request.Holes(k));
+  const int64_t most = *std::max_element(starts.begin(), starts.end());
+  const int64_t spread = (request.Length() - 1) * request.dilation + 1;
+  const int64_t high = most + request.Positions() - low - spread;
+  window = PadAlong(window, dim, {low, high, request.dilation - 1}, fill, context.builder());
+  return SliceFrom(window, dim, starts, request.Positions(), sharding, context);
 }
 
 }  // namespace gangway::partition

@@ -65,7 +65,7 @@ TEST(Rules, Convolution) {
   // The gradient of a kernel.
   EXPECT_EQ(RuleOf("x = f32[4,32,8] parameter(0) g = f32[32,8,16] parameter(1) ROOT r = f32[4,3,16] "
                    "convolution(x, g), window={size=32 pad=1_1}, dim_labels=b0f_0io->b0f"),
-            "(i l k),(l k j)->(i m j) reduce{k} replicate{l,m}");
+            "(i l k),(l k j)->(i m j) reduce{k} permute{l} replicate{m}");
   // Pointwise, and over the whole image.
   EXPECT_EQ(RuleOf("x = f32[8,32,4] parameter(0) w = f32[1,4,16] parameter(1) ROOT r = f32[8,32,16] "
                    "convolution(x, w), window={size=1}, dim_labels=b0f_0io->b0f"),

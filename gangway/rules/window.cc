@@ -40,9 +40,9 @@ void AddSpatialDims(const hlo::ConvolutionAttr& conv, RuleBuilder* rule) {
       rule->Operand(0, in, factor);
       rule->Operand(1, kernel, factor);
     } else if (conv.window[i].size > out_extent) {
-      // A kernel larger than the result, as in the gradient of a kernel: a contraction but for the edges, which no
-      // shard can do alone.
-      const int factor = rule->AddFactor(std::max(extent, conv.window[i].size), FactorKind::kNeedReplication);
+      // A kernel larger than the result, as in the gradient of a kernel: a contraction but for the edges, where a shard
+      // of the kernel needs a halo of the input.
+      const int factor = rule->AddFactor(std::max(extent, conv.window[i].size), FactorKind::kPermutation);
       rule->Operand(0, in, factor);
       rule->Operand(1, kernel, factor);
     } else {

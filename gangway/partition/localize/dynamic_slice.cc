@@ -1,11 +1,12 @@
-// dynamic-slice and dynamic-update-slice along split dimensions. Starts are clamped in the whole array first; what lies
-// on other devices is then out of the shard, which a border of the slice's size around the shard absorbs.
+// dynamic-slice and dynamic-update-slice along split dimensions. Starts are clamped in the whole array first; every
+// device then takes, or replaces, what lies in its shard.
 #include <algorithm>
 #include <vector>
 
 #include "gangway/base/status.h"
 #include "gangway/mesh/geometry.h"
 #include "gangway/partition/generic.h"
+#include "gangway/partition/localize/part.h"
 #include "gangway/partition/localize/table.h"
 
 namespace gangway::partition {
@@ -14,36 +15,6 @@ namespace {
 using hlo::Builder;
 using hlo::Instruction;
 using hlo::Opcode;
-
-// min(max(start, 0), limit) in s32, the way both operations read their starts.
-Instruction* ClampedStart(Instruction* start, int64_t limit, Builder& builder) {
-  const DType dtype = start->shape().dtype();
-  const int bits = BitWidth(dtype);
-  // The limit may not fit a narrow index type; then nothing has to be cut.
-  const bool fits = bits >= 64 || limit < (int64_t{1} << (bits - (IsSigned(dtype) ? 1 : 0)));
-  if (fits) {
-    Literal bound(Shape::Scalar(dtype));
-    StoreInt64(dtype, limit, bound.data());
-    start = builder.Binary(Opcode::kMinimum, start, builder.Constant(std::move(bound)));
-  }
-  if (IsSigned(dtype)) {
-    start = builder.Binary(Opcode::kMaximum, start, builder.Constant(Literal(Shape::Scalar(dtype))));
-  }
-  return dtype == DType::kS32 ? start : builder.Convert(start, DType::kS32);
-}
-
-// Where the slice begins in the shard with a border of `size` on both sides: anything from wholly before to wholly
-// behind it.
-Instruction* BorderedStart(Instruction* start, const Sharding& sharding, const Shape& global, int64_t dim, int64_t size,
-                           Context& context) {
-  Builder& builder = context.builder();
-  const int64_t extent = ShardExtent(global.dim(dim), sharding.ShardCount(dim));
-  start = ClampedStart(start, global.dim(dim) - size, builder);
-  start = builder.Binary(Opcode::kSubtract, start, context.ShardOffset(sharding, global, dim));
-  start = builder.Binary(Opcode::kAdd, start, builder.Index(size));
-  start = builder.Binary(Opcode::kMaximum, start, builder.Index(0));
-  return builder.Binary(Opcode::kMinimum, start, builder.Index(extent + size));
-}
 
 std::vector<Instruction*> ReplicatedStarts(const Instruction& instruction, int64_t first, Context& context,
                                            absl::Status* status) {
@@ -57,12 +28,6 @@ std::vector<Instruction*> ReplicatedStarts(const Instruction& instruction, int64
     starts.push_back(*start);
   }
   return starts;
-}
-
-Instruction* WithBorder(Instruction* x, const std::vector<int64_t>& sizes, Builder& builder) {
-  std::vector<hlo::PadDim> pad(sizes.size());
-  for (size_t d = 0; d < sizes.size(); ++d) pad[d].low = pad[d].high = sizes[d];
-  return builder.Pad(x, builder.Constant(Literal(Shape::Scalar(x->shape().dtype()))), std::move(pad));
 }
 
 Reduction CombinerOf(DType dtype) { return dtype == DType::kPred ? Reduction::kOr : Reduction::kSum; }
@@ -100,16 +65,21 @@ absl::Status LocalizeDynamicSlice(const Instruction& instruction, Context& conte
   std::vector<Instruction*> starts = ReplicatedStarts(instruction, 1, context, &status);
   GW_RETURN_IF_ERROR(status);
   GW_ASSIGN_OR_RETURN(Instruction * local, context.Reshard(value, kept));
-  local = context.MaskPadding(local, kept, global, cut, builder.Constant(Literal(Shape::Scalar(global.dtype()))));
-  DimVector border(global.rank(), 0), sizes = ShardShape(shape, result).dims();
-  for (int64_t d : cut) {
-    border[d] = sizes[d];
-    starts[d] = BorderedStart(starts[d], kept, global, d, sizes[d], context);
+  const DimVector sizes = ShardShape(shape, result).dims();
+  std::vector<Instruction*> whole(global.rank(),
+                                  builder.Index(0));  // starts and sizes along dimensions that are not cut
+  DimVector rest = local->shape().dims();
+  for (int64_t d = 0; d < global.rank(); ++d) {
+    if (kept.IsSplit(d)) continue;
+    whole[d] = ClampedStart(starts[d], global.dim(d) - sizes[d], context);
+    rest[d] = sizes[d];
   }
-  DType index = DType::kS32;
-  for (size_t d = 0; d < starts.size(); ++d) starts[d] = builder.Convert(starts[d], index);
-  context.Set(instruction,
-              builder.DynamicSlice(WithBorder(local, border, builder), std::move(starts), std::move(sizes)), result);
+  local = builder.DynamicSlice(local, std::move(whole), std::move(rest));
+  for (int64_t d : cut) {
+    Instruction* start = ClampedStart(starts[d], global.dim(d) - sizes[d], context);
+    local = OwnPart(local, kept, global, d, start, sizes[d], context);
+  }
+  context.Set(instruction, local, result);
   return absl::OkStatus();
 }
 
@@ -125,7 +95,6 @@ absl::Status LocalizeDynamicUpdateSlice(const Instruction& instruction, Context&
   if (cut.empty() || !SameMesh(wanted.mesh, context.mesh())) return LocalizeByRule(instruction, context);
 
   // No communication but for the update, which every device must see whole along the cut dimensions.
-  Builder& builder = context.builder();
   wanted.unreduced.clear();
   Sharding update_sharding = wanted;
   for (int64_t d : cut) update_sharding.dims[d].axes.clear();
@@ -134,16 +103,10 @@ absl::Status LocalizeDynamicUpdateSlice(const Instruction& instruction, Context&
   GW_RETURN_IF_ERROR(status);
   GW_ASSIGN_OR_RETURN(Instruction * local, context.Reshard(value, wanted));
   GW_ASSIGN_OR_RETURN(Instruction * part, context.Reshard(update, update_sharding));
-  const DimVector extents = local->shape().dims();
-  DimVector border(global.rank(), 0), limits = extents;
-  for (int64_t d : cut) {
-    border[d] = part->shape().dim(d);
-    limits[d] += border[d];
-    starts[d] = BorderedStart(starts[d], wanted, global, d, border[d], context);
+  for (int64_t d = 0; d < global.rank(); ++d) {
+    starts[d] = ClampedStart(starts[d], global.dim(d) - update.global.dim(d), context);
   }
-  for (Instruction*& start : starts) start = builder.Convert(start, DType::kS32);
-  Instruction* updated = builder.DynamicUpdateSlice(WithBorder(local, border, builder), part, std::move(starts));
-  context.Set(instruction, builder.Slice(updated, border, limits), wanted);
+  context.Set(instruction, WithOwnPartOf(part, local, wanted, global, cut, std::move(starts), context), wanted);
   return absl::OkStatus();
 }
 

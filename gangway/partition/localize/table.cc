@@ -65,12 +65,16 @@ Row SpecialRow(Opcode opcode) {
       return {LocalizeSlice, ""};
     case Opcode::kPad:
       return {LocalizePad, ""};
+    case Opcode::kReverse:
+      return {LocalizeReverse, ""};
     case Opcode::kConcatenate:
       return {LocalizeConcatenate, ""};
     case Opcode::kConvolution:
       return {LocalizeConvolution, ""};
     case Opcode::kReduceWindow:
       return {LocalizeReduceWindow, ""};
+    case Opcode::kSelectAndScatter:
+      return {LocalizeSelectAndScatter, ""};
     case Opcode::kDynamicSlice:
       return {LocalizeDynamicSlice, ""};
     case Opcode::kDynamicUpdateSlice:

@@ -42,9 +42,11 @@ absl::Status LocalizeBroadcast(const hlo::Instruction& instruction, Context& con
 absl::Status LocalizeReduce(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeSlice(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizePad(const hlo::Instruction& instruction, Context& context);
+absl::Status LocalizeReverse(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeConcatenate(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeConvolution(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeReduceWindow(const hlo::Instruction& instruction, Context& context);
+absl::Status LocalizeSelectAndScatter(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeDynamicSlice(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeDynamicUpdateSlice(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeGather(const hlo::Instruction& instruction, Context& context);

@@ -1,0 +1,161 @@
+// concatenate along a split dimension: an arrangement of what is joined. Rolls, shifts and stencils that are written as
+// slices joined again move what crosses a border of shards, no more.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "gangway/base/status.h"
+#include "gangway/mesh/geometry.h"
+#include "gangway/partition/emit_arrangement.h"
+#include "gangway/partition/generic.h"
+#include "gangway/partition/localize/table.h"
+#include "gangway/partition/stretches.h"
+
+namespace gangway::partition {
+namespace {
+
+using hlo::Instruction;
+
+// Shards of a result whose dimension `dim` is arranged.
+class JoinPlan {
+ public:
+  JoinPlan(int64_t dim, Sharding result, Context& context) : dim_(dim), result_(std::move(result)), context_(context) {}
+
+  double CostOf(const ArrangedDim& arranged) {
+    double cost = 0, row_bytes = 0;
+    for (const ArrangedDim::Source& source : arranged.sources) {
+      if (source.value->shape().rank() == 0) continue;
+      if (!source.operands.empty()) {
+        for (const ArrangedDim& operand : source.operands) cost += CostOf(operand);
+        continue;
+      }
+      const LocalValue& value = context_.Value(*source.value);
+      const Sharding held = HeldAs(value);
+      const Shape shard = ShardShape(value.global, held);
+      cost += context_.ReshardCost(value, held);
+      row_bytes = static_cast<double>(shard.ByteSize()) / static_cast<double>(std::max<int64_t>(1, shard.dim(dim_)));
+    }
+    return cost + ArrangementCost(PlanOf(arranged), row_bytes);
+  }
+
+  absl::StatusOr<Instruction*> Emit(const ArrangedDim& arranged) {
+    std::vector<Instruction*> sources;
+    for (const ArrangedDim::Source& source : arranged.sources) {
+      GW_ASSIGN_OR_RETURN(Instruction * local, source.operands.empty() ? Held(*source.value) : Made(source));
+      sources.push_back(local);
+    }
+    return EmitArrangement(PlanOf(arranged), dim_, result_.dims[dim_].axes, std::move(sources), context_);
+  }
+
+  // An elementwise operation is computed where its value is needed unless moving the value is cheaper.
+  void MoveWhereCheaper(ArrangedDim* arranged) {
+    for (ArrangedDim::Source& source : arranged->sources) {
+      if (source.operands.empty()) continue;
+      for (ArrangedDim& operand : source.operands) MoveWhereCheaper(&operand);
+      const double made = CostOf(*arranged);
+      std::vector<ArrangedDim> operands = std::move(source.operands);
+      source.operands.clear();
+      if (CostOf(*arranged) >= made) source.operands = std::move(operands);
+    }
+  }
+
+ private:
+  // A value that is whole along the dimension stays so: every shard takes its own stretch.
+  Sharding HeldAs(const LocalValue& value) const {
+    Sharding held = result_;
+    if (!value.sharding.IsSplit(dim_)) held.dims[dim_].axes.clear();
+    return held;
+  }
+
+  absl::StatusOr<Instruction*> Held(const Instruction& instruction) {
+    const LocalValue value = context_.Value(instruction);
+    return instruction.shape().rank() == 0 ? context_.Replicate(value) : context_.Reshard(value, HeldAs(value));
+  }
+
+  absl::StatusOr<Instruction*> Made(const ArrangedDim::Source& source) {
+    std::vector<Instruction*> operands;
+    size_t next = 0;
+    for (const Instruction* operand : source.value->operands()) {
+      GW_ASSIGN_OR_RETURN(Instruction * local,
+                          operand->shape().rank() == 0 ? Held(*operand) : Emit(source.operands[next++]));
+      operands.push_back(local);
+    }
+    Shape shape = ShardShape(WithoutLayout(source.value->shape()), result_);
+    shape.set_dim(dim_, PlanOf(source.operands[0]).Tile());
+    return context_.Clone(*source.value, shape, std::move(operands));
+  }
+
+  ArrangementPlan PlanOf(const ArrangedDim& arranged) const {
+    std::vector<StretchSource> sources;
+    for (const ArrangedDim::Source& source : arranged.sources) {
+      if (source.value->shape().rank() == 0 || !source.operands.empty()) {
+        sources.push_back({StretchSource::Kind::kMade, arranged.extent, false});
+        continue;
+      }
+      const LocalValue& value = context_.Value(*source.value);
+      const auto kind = HeldAs(value).IsSplit(dim_) ? StretchSource::Kind::kSplit : StretchSource::Kind::kWhole;
+      sources.push_back({kind, value.global.dim(dim_), source.mirrored});
+    }
+    return PlanArrangement(arranged.extent, ProductOf(result_.dims[dim_].axes), arranged.stretches, std::move(sources));
+  }
+
+  const int64_t dim_;
+  const Sharding result_;
+  Context& context_;
+};
+
+// Axes for the joined dimension: those that completion wants, else those of an operand.
+AxisList JoinedAxes(const Instruction& instruction, int64_t dim, Context& context) {
+  AxisList axes = context.Wanted(instruction).dims[dim].axes;
+  for (const Instruction* operand : instruction.operands()) {
+    if (axes.empty()) axes = context.Value(*operand).sharding.dims[dim].axes;
+  }
+  return ProductOf(axes) > instruction.shape().dim(dim) ? AxisList{} : axes;
+}
+
+bool AllOverOneMesh(const ArrangedDim& arranged, Context& context) {
+  for (const ArrangedDim::Source& source : arranged.sources) {
+    if (!SameMesh(context.Value(*source.value).sharding.mesh, context.mesh())) return false;
+    for (const ArrangedDim& operand : source.operands) {
+      if (!AllOverOneMesh(operand, context)) return false;
+    }
+  }
+  return true;
+}
+
+bool HasArray(const ArrangedDim& arranged) {
+  return std::any_of(arranged.sources.begin(), arranged.sources.end(),
+                     [](const ArrangedDim::Source& source) { return source.value->shape().rank() > 0; });
+}
+
+}  // namespace
+
+absl::Status LocalizeConcatenate(const Instruction& instruction, Context& context) {
+  const int64_t dim = instruction.attr<hlo::DimensionsAttr>().dims[0];
+  const AxisList axes = JoinedAxes(instruction, dim, context);
+  if (axes.empty() || instruction.shape().ElementCount() == 0 ||
+      !SameMesh(context.Wanted(instruction).mesh, context.mesh())) {
+    return LocalizeByRule(instruction, context);
+  }
+  ArrangedDim arranged = ArrangedAlong(instruction, dim);
+  if (!HasArray(arranged) || !AllOverOneMesh(arranged, context)) return LocalizeByRule(instruction, context);
+
+  GW_ASSIGN_OR_RETURN(const rules::OpRule rule, rules::RuleFor(instruction));
+  OpPlanOptions options = OptionsFor(instruction);
+  GW_ASSIGN_OR_RETURN(const OpPlan by_rule, PlanOp(instruction, rule, options, context));
+  options.without = axes;
+  options.partial_ok.clear();
+  GW_ASSIGN_OR_RETURN(const OpPlan others, PlanOp(instruction, rule, options, context));
+  Sharding result = others.results[0];
+  result.dims[dim].axes = axes;
+  JoinPlan join(dim, result, context);
+  join.MoveWhereCheaper(&arranged);
+  const double cost = others.work / static_cast<double>(ProductOf(axes)) + join.CostOf(arranged) +
+                      ResultCost(instruction, 0, result, context);
+  if (by_rule.cost <= cost) return LocalizeByChoice(instruction, context);
+  GW_ASSIGN_OR_RETURN(Instruction * local, join.Emit(arranged));
+  context.Set(instruction, local, result);
+  return absl::OkStatus();
+}
+
+}  // namespace gangway::partition

@@ -1,0 +1,36 @@
+#include "gangway/partition/shard_pairs.h"
+
+namespace gangway::partition {
+namespace {
+
+int64_t StrideOf(const Mesh& mesh, const AxisRef& ref) {
+  int64_t stride = mesh.axis_size(ref.axis) / (ref.pre * ref.size);
+  for (int a = ref.axis + 1; a < mesh.rank(); ++a) stride *= mesh.axis_size(a);
+  return stride;
+}
+
+// The position whose coordinate along `axes` is `to` where this one's is `from`.
+int64_t Moved(const Mesh& mesh, const AxisList& axes, int64_t position, int64_t from, int64_t to) {
+  for (size_t i = axes.size(); i-- > 0;) {
+    position += (to % axes[i].size - from % axes[i].size) * StrideOf(mesh, axes[i]);
+    from /= axes[i].size;
+    to /= axes[i].size;
+  }
+  return position;
+}
+
+}  // namespace
+
+DevicePairs ShardPairs(const Mesh& mesh, const AxisList& axes, const std::vector<ShardMove>& moves) {
+  std::vector<int64_t> sender(ProductOf(axes), -1);  // by receiver
+  for (const ShardMove& move : moves) sender[move.receiver] = move.sender;
+  DevicePairs pairs;
+  for (int64_t position = 0; position < mesh.size(); ++position) {
+    const int64_t place = CoordinateOf(mesh, position, axes);
+    if (sender[place] < 0) continue;
+    pairs.push_back({mesh.DeviceAt(Moved(mesh, axes, position, place, sender[place])), mesh.DeviceAt(position)});
+  }
+  return pairs;
+}
+
+}  // namespace gangway::partition

@@ -7,6 +7,7 @@
 #include "gangway/base/status.h"
 #include "gangway/compile/host_collectives.h"
 #include "gangway/compile/lapack.h"
+#include "gangway/compile/plan_search.h"
 #include "gangway/compile/single_device.h"
 #include "gangway/cost/module_cost.h"
 #include "gangway/cost/peak_memory.h"
@@ -103,12 +104,13 @@ class Compilation {
   }
 
   absl::Status Partition() {
-    propagate::PropagateOptions propagation;
-    propagation.propagate_to_parameters = options_.propagate_to_parameters;
-    propagation.propagate_to_output = options_.propagate_to_output;
-    GW_RETURN_IF_ERROR(propagate::Propagate(*whole_, propagation, nullptr));
+    PlanSearchOptions search;
+    search.propagation.propagate_to_parameters = options_.propagate_to_parameters;
+    search.propagation.propagate_to_output = options_.propagate_to_output;
+    GW_ASSIGN_OR_RETURN(PlannedProgram planned, SearchPlan(std::move(whole_), search));
+    whole_ = std::move(planned.whole);
+    partition::Partitioned& partitioned = planned.partitioned;
     Dump("propagated", *whole_);
-    GW_ASSIGN_OR_RETURN(partition::Partitioned partitioned, partition::PartitionModule(*whole_));
     Dump("partitioned", *partitioned.module);
     FillValues(*whole_, partitioned.parameters, partitioned.outputs, &program_);
     for (partition::Fallback& fallback : partitioned.fallbacks) {

@@ -15,6 +15,13 @@ namespace gangway::partition {
 using hlo::Instruction;
 using hlo::Opcode;
 
+namespace {
+
+// What remains of the cost of a reshard that others make too: they may still change their minds.
+constexpr double kCostOfShared = 0.25;
+
+}  // namespace
+
 Context::Context(ModuleState* module, hlo::Computation* target)
     : module_(module),
       target_(target),
@@ -24,10 +31,15 @@ Context::Context(ModuleState* module, hlo::Computation* target)
 
 const LocalValues& Context::Values(const Instruction& instruction) const { return values_.at(&instruction); }
 
-void Context::Set(const Instruction& instruction, LocalValues values) { values_[&instruction] = std::move(values); }
+void Context::Set(const Instruction& instruction, LocalValues values) {
+  for (size_t leaf = 0; leaf < values.size(); ++leaf) {
+    if (values[leaf].key.first == nullptr) values[leaf].key = {&instruction, static_cast<int64_t>(leaf)};
+  }
+  values_[&instruction] = std::move(values);
+}
 
 void Context::Set(const Instruction& instruction, Instruction* local, Sharding sharding) {
-  values_[&instruction] = {LocalValue{local, std::move(sharding), WithoutLayout(instruction.shape()), &instruction}};
+  Set(instruction, {LocalValue{local, std::move(sharding), WithoutLayout(instruction.shape()), &instruction}});
 }
 
 Sharding Context::Wanted(const Instruction& instruction, int64_t leaf) const {
@@ -58,10 +70,22 @@ std::optional<Sharding> AdoptManual(const Sharding& sharding, const AxisList& ma
   return adopted;
 }
 
-std::vector<Context::Version>& Context::VersionsOf(const LocalValue& value) {
-  std::vector<Version>& versions = versions_[{value.local, value.global.dims()}];
-  if (versions.empty()) versions.push_back({value.sharding.Closed(), value.local});
+const std::shared_ptr<Context::Versions>& Context::SharedVersionsOf(const LocalValue& value) {
+  std::shared_ptr<Versions>& versions = versions_[{value.local, value.global.dims()}];
+  if (versions == nullptr) versions = std::make_shared<Versions>(Versions{{value.sharding.Closed(), value.local}});
   return versions;
+}
+
+std::vector<Sharding> Context::VersionShardings(const LocalValue& value) {
+  std::vector<Sharding> shardings = {value.sharding};
+  for (const Version& version : VersionsOf(value)) {
+    if (version.sharding != value.sharding) shardings.push_back(version.sharding);
+  }
+  return shardings;
+}
+
+void Context::Alias(const LocalValue& alias, const LocalValue& of) {
+  versions_[{alias.local, alias.global.dims()}] = SharedVersionsOf(of);
 }
 
 double Context::ReshardCost(const LocalValue& value, const Sharding& to) {
@@ -72,12 +96,14 @@ double Context::ReshardCost(const LocalValue& value, const Sharding& to) {
     auto from = AdoptManual(version.sharding, to.manual);
     if (from) best = std::min(best, module_->planner.Cost(*from, to, value.global));
   }
-  return best;
+  const Demands* before = module_->options.before;
+  return before != nullptr && before->ByOthers(value.key, to, current_) ? best * kCostOfShared : best;
 }
 
 absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sharding& to_in) {
   if (!value.global.IsArray()) return value.local;
   const Sharding to = to_in.Closed();
+  if (to != value.sharding) module_->demands.Add(value.key, to, current_);
   for (const Version& version : VersionsOf(value)) {
     if (version.sharding == to) return version.local;
   }

@@ -13,6 +13,7 @@
 #include "gangway/hlo/module.h"
 #include "gangway/partition/collectives.h"
 #include "gangway/partition/coordinates.h"
+#include "gangway/partition/demands.h"
 #include "gangway/partition/partition.h"
 #include "gangway/partition/reshard_plan.h"
 #include "gangway/partition/value.h"
@@ -27,6 +28,8 @@ struct ModuleState {
   ReshardPlanner planner;
   int64_t next_channel = 1;
   std::vector<Fallback> fallbacks;
+  PartitionOptions options;
+  Demands demands;
   absl::flat_hash_map<const hlo::Computation*, hlo::Computation*> cloned;  // called computations that stay as they are
 };
 
@@ -42,6 +45,9 @@ class Context {
   CollectiveBuilder& collectives() { return collectives_; }
   hlo::Computation* target() { return target_; }
 
+  // Whoever asks for values from now on.
+  void set_current(const hlo::Instruction* instruction) { current_ = instruction; }
+
   // --- values of source instructions -------------------------------------------------------------------------------
   const LocalValues& Values(const hlo::Instruction& instruction) const;
   bool Has(const hlo::Instruction& instruction) const { return values_.contains(&instruction); }
@@ -56,6 +62,11 @@ class Context {
   // --- resharding --------------------------------------------------------------------------------------------------
   // The value under `to`; made once and from the nearest version that exists.
   absl::StatusOr<hlo::Instruction*> Reshard(const LocalValue& value, const Sharding& to);
+  // The shardings in which it exists so far, its own first.
+  std::vector<Sharding> VersionShardings(const LocalValue& value);
+  // From now on `alias`, which is `of` in another sharding, can be had from any version of `of`, and the other way
+  // round.
+  void Alias(const LocalValue& alias, const LocalValue& of);
   // What that would cost now, in units of ReshardPlan::Cost.
   double ReshardCost(const LocalValue& value, const Sharding& to);
   absl::StatusOr<hlo::Instruction*> Replicate(const LocalValue& value) {
@@ -89,17 +100,21 @@ class Context {
     Sharding sharding;
     hlo::Instruction* local;
   };
-  std::vector<Version>& VersionsOf(const LocalValue& value);
+  using Versions = std::vector<Version>;
+  using VersionKey = std::pair<const hlo::Instruction*, DimVector>;
+  Versions& VersionsOf(const LocalValue& value) { return *SharedVersionsOf(value); }
+  const std::shared_ptr<Versions>& SharedVersionsOf(const LocalValue& value);
 
   ModuleState* module_;
   hlo::Computation* target_;
+  const hlo::Instruction* current_ = nullptr;
   hlo::Builder builder_;
   Coordinates coordinates_;
   CollectiveBuilder collectives_;
   absl::flat_hash_map<const hlo::Instruction*, LocalValues> values_;
   // By the first version's instruction; the shape too, because one instruction stands for a whole array and, inside a
   // manual region, for one part of it.
-  absl::flat_hash_map<std::pair<const hlo::Instruction*, DimVector>, std::vector<Version>> versions_;
+  absl::flat_hash_map<VersionKey, std::shared_ptr<Versions>> versions_;
 };
 
 // Axes that are manual in one sharding only matter when the other one splits by them; otherwise the manual set of

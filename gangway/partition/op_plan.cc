@@ -15,9 +15,12 @@ using rules::OpRule;
 
 // Charges against moved bytes: one flop of a dot or convolution, one byte read or written.
 constexpr double kBytesPerFlop = 0.05;
-constexpr double kBytesPerTouchedByte = 0.02;
-// Tried exhaustively up to here, factor by factor beyond.
-constexpr double kMaxAssignments = 600;
+constexpr double kBytesPerTouchedByte = 0.0005;
+// Prefers major dimensions where all else is equal: reductions rarely run over those.
+constexpr double kBytesPerPlace = 0.01;
+// Assignments tried one after the other; beyond, factors are improved one at a time.
+constexpr int kMaxAssignments = 600;
+constexpr size_t kMaxCandidates = 10;  // per factor
 
 bool IsMatrixOp(Opcode opcode) { return opcode == Opcode::kDot || opcode == Opcode::kConvolution; }
 
@@ -43,16 +46,13 @@ class OpPlanner {
   absl::StatusOr<OpPlan> Run() {
     CollectCandidates();
     if (TryAgreement()) return best_;
+    AddAlternatives();
     for (AxisList& kept : PartialChoices()) {
       kept_ = std::move(kept);
-      double combinations = 1;
-      for (const auto& list : candidates_) combinations *= static_cast<double>(list.size());
-      if (combinations <= kMaxAssignments) {
-        std::vector<AxisList> axes(rule_.factors.size());
-        Enumerate(0, &axes);
-      } else {
-        Descend();
-      }
+      std::vector<AxisList> axes(rule_.factors.size());
+      tried_ = 0;
+      Enumerate(0, &axes);
+      if (tried_ > kMaxAssignments) Descend();
     }
     if (!found_) return absl::InternalError(absl::StrCat("no way to split ", instruction_.ToString()));
     return best_;
@@ -72,7 +72,17 @@ class OpPlanner {
     }
     if (rule_.factors[factor].kind == FactorKind::kReduction && !options_.may_reduce) return;
     auto& list = candidates_[factor];
-    if (std::find(list.begin(), list.end(), axes) == list.end()) list.push_back(axes);
+    if (list.size() < kMaxCandidates && std::find(list.begin(), list.end(), axes) == list.end()) list.push_back(axes);
+  }
+
+  // Behind every split known for the factor so far, where shards stay even.
+  void AddBehind(size_t factor, const AxisRef& axis) {
+    const std::vector<AxisList> known = candidates_[factor];
+    for (AxisList axes : known) {
+      if (Overlaps(axes, axis)) continue;
+      axes.push_back(axis);
+      if (rule_.factors[factor].size % ProductOf(axes) == 0) AddCandidate(factor, axes);
+    }
   }
 
   void AddCandidates(const rules::ValueFactors& dims, const Sharding& sharding) {
@@ -96,6 +106,39 @@ class OpPlanner {
     for (size_t i = 0; i < wanted_.size(); ++i) AddCandidates(rule_.results[i], wanted_[i]);
   }
 
+  // What is not there yet but may be cheaper to bring about: other versions of the operands; a result in parts where an
+  // operand holds partial sums; any split at all of a product, whose operands may be small beside its result.
+  void AddAlternatives() {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      if (values_[i] == nullptr) continue;
+      for (const Sharding& version : context_.VersionShardings(*values_[i])) AddCandidates(rule_.operands[i], version);
+      if (context_.module().options.whole_sums) continue;
+      for (const AxisRef& axis : values_[i]->sharding.unreduced) AddEverywhere(axis, rule_.results);
+    }
+    if (!IsMatrixOp(instruction_.opcode())) return;
+    for (int axis = 0; axis < static_cast<int>(context_.mesh()->rank()); ++axis) {
+      const AxisRef full = FullAxis(*context_.mesh(), axis);
+      if (full.size == 1 || Overlaps(manual_, full)) continue;
+      for (size_t f = 0; f < rule_.factors.size(); ++f) AddBehind(f, full);
+    }
+  }
+
+  void AddEverywhere(const AxisRef& axis, const std::vector<rules::ValueFactors>& values) {
+    for (const rules::ValueFactors& dims : values) {
+      for (const rules::DimFactors& dim : dims) {
+        if (!dim.empty()) AddBehind(static_cast<size_t>(dim[0]), axis);
+      }
+    }
+  }
+
+  // Some axis is left over that could share out the work of a product.
+  bool LeavesAxesIdle(const std::vector<AxisList>& axes) const {
+    if (!IsMatrixOp(instruction_.opcode())) return false;
+    AxisList used = manual_;
+    for (const AxisList& list : axes) used.insert(used.end(), list.begin(), list.end());
+    return !UnusedAxes(*context_.mesh(), used).empty();
+  }
+
   // The usual case: operands and results already lie alike, nothing moves. Saves the search.
   bool TryAgreement() {
     if (!PartialFree()) return false;
@@ -111,7 +154,7 @@ class OpPlanner {
         merged[f] = start[f];
       }
     }
-    if (Clashes(merged)) return false;
+    if (Clashes(merged) || LeavesAxesIdle(merged)) return false;
     moves_ = 1;
     Consider(merged);
     if (moves_ == 0) return true;
@@ -162,7 +205,9 @@ class OpPlanner {
   }
 
   void Enumerate(size_t factor, std::vector<AxisList>* axes) {
+    if (tried_ > kMaxAssignments) return;
     if (factor == rule_.factors.size()) {
+      ++tried_;
       Consider(*axes);
       return;
     }
@@ -190,6 +235,12 @@ class OpPlanner {
     return false;
   }
 
+  // Takes axes away that another factor gets.
+  static void Evict(const AxisList& taken, AxisList* axes) {
+    axes->erase(std::remove_if(axes->begin(), axes->end(), [&](const AxisRef& ref) { return Overlaps(taken, ref); }),
+                axes->end());
+  }
+
   // Improves one factor at a time from each value's own sharding.
   void Descend() {
     std::vector<std::vector<AxisList>> starts = {std::vector<AxisList>(rule_.factors.size())};
@@ -209,8 +260,8 @@ class OpPlanner {
         for (size_t f = 0; f < axes.size(); ++f) {
           for (const AxisList& candidate : candidates_[f]) {
             std::vector<AxisList> next = axes;
+            for (AxisList& list : next) Evict(candidate, &list);
             next[f] = candidate;
-            if (Clashes(next)) continue;
             const double next_cost = Consider(next);
             if (next_cost < cost) {
               axes = std::move(next);
@@ -284,6 +335,9 @@ class OpPlanner {
     moves_ = plan.cost;
     plan.work = WorkCost(axes, plan);
     plan.cost += plan.work;
+    for (size_t f = 0; f < axes.size(); ++f) {
+      if (!axes[f].empty()) plan.cost += kBytesPerPlace * static_cast<double>(f);
+    }
     // Of equal costs, partial sums of a value nobody else needs travel on: they may meet others to be added to.
     if (!kept_.empty()) plan.cost -= 1;
     if (!found_ || plan.cost < best_.cost) {
@@ -304,153 +358,17 @@ class OpPlanner {
   std::vector<std::vector<AxisList>> candidates_;
   std::vector<std::vector<AxisList>> starts_;
   AxisList kept_;
+  int tried_ = 0;
   double moves_ = 0;  // reshard cost of the assignment considered last
   bool found_ = false;
   OpPlan best_;
 };
 
-bool IsLinearUser(const Instruction& user) {
-  switch (user.opcode()) {
-    case Opcode::kAdd:
-    case Opcode::kSubtract:
-    case Opcode::kNegate:
-    case Opcode::kTranspose:
-    case Opcode::kReshape:
-    case Opcode::kCopy:
-    case Opcode::kReduce:
-    case Opcode::kSlice:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Partial sums that several users need whole are better resolved once.
-bool WorthPassing(const Instruction& operand) {
-  if (operand.users().size() <= 1) return true;
-  return std::all_of(operand.users().begin(), operand.users().end(),
-                     [](const Instruction* u) { return IsLinearUser(*u); });
-}
-
 }  // namespace
-
-// The one user adds it to a value that holds partial sums over the same axes.
-static bool JoinsPartialSums(const Instruction& instruction, const Sharding& sharding, const Context& context) {
-  if (sharding.unreduced.empty() || sharding.reduction != Reduction::kSum || instruction.users().size() != 1)
-    return false;
-  const Instruction& user = *instruction.users()[0];
-  if (user.opcode() != Opcode::kAdd) return false;
-  const Instruction& other = *user.operand(user.operand(0) == &instruction ? 1 : 0);
-  if (&other == &instruction || !context.Has(other)) return false;
-  const Sharding& joined = context.Value(other).sharding;
-  return joined.unreduced == sharding.unreduced && joined.reduction == sharding.reduction &&
-         SameMesh(joined.mesh, sharding.mesh);
-}
-
-double ResultCost(const Instruction& instruction, int64_t leaf, const Sharding& sharding, Context& context) {
-  const Shape shape = WithoutLayout(Leaves(instruction.shape())[leaf]);
-  const Sharding wanted = Context::WithManual(context.Wanted(instruction, leaf), sharding.manual);
-  Sharding from = sharding;
-  if (leaf == 0 && JoinsPartialSums(instruction, sharding, context)) from.unreduced.clear();
-  return context.module().planner.Cost(from, wanted, shape);
-}
-
-OpPlanOptions OptionsFor(const Instruction& instruction) {
-  OpPlanOptions options;
-  switch (instruction.opcode()) {
-    case Opcode::kAdd:
-    case Opcode::kSubtract:
-      options.partial_together = true;
-      options.partial_ok = {0, 1};
-      break;
-    case Opcode::kMultiply:
-    case Opcode::kDot:
-      options.partial_ok = {0, 1};
-      break;
-    case Opcode::kDivide:
-      if (IsFloat(instruction.shape().dtype())) options.partial_ok = {0};
-      break;
-    case Opcode::kNegate:
-    case Opcode::kCopy:
-    case Opcode::kTranspose:
-    case Opcode::kReshape:
-    case Opcode::kSlice:
-    case Opcode::kReverse:
-      options.partial_ok = {0};
-      break;
-    case Opcode::kReduce:
-      // Only sums, and the initial value then counts once (rule.accumulated).
-      if (instruction.operand_count() == 2 && rules::ReductionOf(*instruction.called()[0]) == Reduction::kSum) {
-        options.partial_ok = {0};
-      }
-      break;
-    default:
-      break;
-  }
-  for (auto it = options.partial_ok.begin(); it != options.partial_ok.end();) {
-    it = WorthPassing(*instruction.operand(*it)) ? it + 1 : options.partial_ok.erase(it);
-  }
-  if (options.partial_together && options.partial_ok.size() < 2) options.partial_ok.clear();
-  return options;
-}
 
 absl::StatusOr<OpPlan> PlanOp(const Instruction& instruction, const OpRule& rule, const OpPlanOptions& options,
                               Context& context) {
   return OpPlanner(instruction, rule, options, context).Run();
-}
-
-std::vector<AxisList> ToFactors(const OpRule& rule, const rules::ValueFactors& dims, const Sharding& sharding) {
-  std::vector<AxisList> result(rule.factors.size());
-  for (size_t d = 0; d < dims.size(); ++d) {
-    const AxisList& axes = sharding.dims[d].axes;
-    if (axes.empty() || dims[d].empty()) continue;
-    if (dims[d].size() == 1) {
-      result[dims[d][0]] = axes;
-      continue;
-    }
-    size_t place = 0;
-    int64_t room = rule.factors[dims[d][0]].size;
-    for (AxisRef ref : axes) {
-      while (ref.size > 1 && place < dims[d].size()) {
-        if (room == 1) {
-          if (++place == dims[d].size()) break;
-          room = rule.factors[dims[d][place]].size;
-          continue;
-        }
-        if (room % ref.size == 0) {
-          result[dims[d][place]].push_back(ref);
-          room /= ref.size;
-          ref.size = 1;
-        } else if (ref.size % room == 0) {
-          result[dims[d][place]].push_back({ref.axis, ref.pre, room});
-          ref.pre *= room;
-          ref.size /= room;
-          room = 1;
-        } else {
-          place = dims[d].size();
-        }
-      }
-    }
-  }
-  return result;
-}
-
-bool FromFactors(const OpRule& rule, const rules::ValueFactors& dims, const std::vector<AxisList>& axes,
-                 const MeshRef& mesh, Sharding* sharding) {
-  *sharding = Sharding::Replicated(mesh, static_cast<int64_t>(dims.size())).Closed();
-  for (size_t d = 0; d < dims.size(); ++d) {
-    AxisList& list = sharding->dims[d].axes;
-    bool full = true;
-    for (int factor : dims[d]) {
-      const int64_t count = ProductOf(axes[factor]);
-      if (count > 1 && !full) return false;
-      if (dims[d].size() > 1 && rule.factors[factor].size % count != 0) return false;
-      list.insert(list.end(), axes[factor].begin(), axes[factor].end());
-      full = full && count == rule.factors[factor].size;
-    }
-    MergeSubAxes(&list);
-  }
-  return true;
 }
 
 std::string OpPlan::ToString(const Mesh& mesh) const {

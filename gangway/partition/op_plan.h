@@ -42,8 +42,8 @@ OpPlanOptions OptionsFor(const hlo::Instruction& instruction);
 absl::StatusOr<OpPlan> PlanOp(const hlo::Instruction& instruction, const rules::OpRule& rule,
                               const OpPlanOptions& options, Context& context);
 
-// What it costs to have a leaf of the result, lying as `sharding`, where completion wants it. Partial sums that will be
-// added to others over the same axes cost nothing: those are resolved anyway.
+// What it costs to have a leaf of the result, lying as `sharding`, where completion wants it. Partial sums that are
+// added to others over the same axes share the cost of resolving them.
 double ResultCost(const hlo::Instruction& instruction, int64_t leaf, const Sharding& sharding, Context& context);
 
 // --- between shardings and factors -----------------------------------------------------------------------------------

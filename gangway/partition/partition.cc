@@ -94,11 +94,12 @@ void CopyConfig(const hlo::Module& source, hlo::Module* target) {
 
 }  // namespace
 
-absl::StatusOr<Partitioned> PartitionModule(const hlo::Module& module) {
+absl::StatusOr<Partitioned> PartitionModule(const hlo::Module& module, const PartitionOptions& options) {
   Partitioned result;
   result.module = std::make_unique<hlo::Module>(module.name());
   ModuleState state;
   state.source = &module;
+  state.options = options;
   state.target = result.module.get();
   state.mesh = MeshOf(module);
   state.next_channel = FirstFreeChannel(module);
@@ -120,6 +121,7 @@ absl::StatusOr<Partitioned> PartitionModule(const hlo::Module& module) {
   result.module->SortComputations();
   GW_RETURN_IF_ERROR(VerifyPartitioned(*result.module, module, result.parameters, result.outputs));
   result.fallbacks = std::move(state.fallbacks);
+  result.demands = std::move(state.demands);
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "gangway/hlo/module.h"
 #include "gangway/mesh/sharding.h"
+#include "gangway/partition/demands.h"
 
 namespace gangway::partition {
 
@@ -24,10 +25,19 @@ struct Partitioned {
   Shardings parameters;  // one per leaf of the entry's parameters, as the per-device program takes them
   Shardings outputs;     // one per leaf of its result
   std::vector<Fallback> fallbacks;
+  Demands demands;  // what the instructions asked for
+};
+
+struct PartitionOptions {
+  // Of an earlier run on the same module: reshards that several instructions need are shared. May be null.
+  const Demands* before = nullptr;
+  // Partial sums become whole at once where nothing wants them in parts. Otherwise, at equal bytes, what follows works
+  // on parts and gathers later: less to compute and to keep, more messages.
+  bool whole_sums = false;
 };
 
 // Instructions without shardings count as replicated. Collectives of the result name partitions by their number in the
 // program's device assignment. Errors name the instruction. Pure.
-absl::StatusOr<Partitioned> PartitionModule(const hlo::Module& module);
+absl::StatusOr<Partitioned> PartitionModule(const hlo::Module& module, const PartitionOptions& options = {});
 
 }  // namespace gangway::partition

@@ -1,6 +1,7 @@
 // What a device holds of one array of the program.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "gangway/hlo/instruction.h"
@@ -8,6 +9,9 @@
 #include "gangway/tensor/shape.h"
 
 namespace gangway::partition {
+
+// The source instruction that made a value, and which leaf of its result it is.
+using ValueKey = std::pair<const hlo::Instruction*, int64_t>;
 
 // One array (or token) of the source program as the per-device program has it. Shards of dimensions that do not divide
 // are padded at their end with arbitrary data; whoever reads across such a dimension masks it first.
@@ -18,6 +22,7 @@ struct LocalValue {
   // The instruction of the source program that made it, where that has one result: cheap ones are made again under
   // another sharding rather than moved.
   const hlo::Instruction* origin = nullptr;
+  ValueKey key = {nullptr, 0};  // given when the value is set; constraints and tuples pass it on
 };
 using LocalValues = std::vector<LocalValue>;  // one per leaf of a shape, depth first
 

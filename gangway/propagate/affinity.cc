@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace gangway::propagate {
 namespace {
 
@@ -87,6 +89,28 @@ void Affinity::CollectWishes(const Graph& graph) {
       }
     }
   }
+}
+
+std::vector<IndexClass> Affinity::Classes(const Graph& graph) const {
+  std::vector<IndexClass> classes;
+  std::vector<int> place(parent_.size(), -1);
+  for (size_t v = 0; v < graph.values().size(); ++v) {
+    const Value& value = graph.values()[v];
+    for (int64_t dim = 0; dim < value.shape.rank(); ++dim) {
+      const int id = ClassOf(static_cast<int>(v), dim);
+      if (flops_[id] == 0) continue;
+      if (place[id] < 0) {
+        place[id] = static_cast<int>(classes.size());
+        classes.push_back(
+            {id, 1, flops_[id], wishes_[id], absl::StrCat("%", value.instruction->name(), " dimension ", dim)});
+      }
+      int64_t& extent = classes[place[id]].extent;
+      extent = std::max(extent, value.shape.dim(dim));
+    }
+  }
+  std::stable_sort(classes.begin(), classes.end(),
+                   [](const IndexClass& a, const IndexClass& b) { return a.flops > b.flops; });
+  return classes;
 }
 
 bool Affinity::PrefersElsewhere(const Graph& graph, int value, int64_t dim, const AxisRef& axis) const {

@@ -17,6 +17,11 @@ class Affinity {
  public:
   explicit Affinity(const Graph& graph);
 
+  // The class of a dimension.
+  int ClassOf(int value, int64_t dim) const { return Find(IndexOf(value, dim)); }
+  // Classes that take part in products, those with most flops first.
+  std::vector<IndexClass> Classes(const Graph& graph) const;
+
   // Should `axis` rather go to another dimension of the value than to `dim`?
   bool PrefersElsewhere(const Graph& graph, int value, int64_t dim, const AxisRef& axis) const;
 

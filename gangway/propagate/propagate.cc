@@ -1,5 +1,6 @@
 #include "gangway/propagate/propagate.h"
 
+#include <algorithm>
 #include <deque>
 #include <set>
 
@@ -21,7 +22,8 @@ class Solver {
 
   // User priorities first; within one, the stages twice: with every axis kept for the index it serves best, then
   // without.
-  void Run() {
+  void Run(const std::vector<Placement>& placements) {
+    for (const Placement& placement : placements) Place(placement);
     for (int priority : Priorities()) {
       for (const Affinity* affinity :
            {static_cast<const Affinity*>(&affinity_), static_cast<const Affinity*>(nullptr)}) {
@@ -30,7 +32,35 @@ class Solver {
     }
   }
 
+  // Clients name whole axes only: where completion chose a part of one for what they hold, it and what follows go.
+  void DropSubAxesOutside() {
+    for (Value& value : graph_.values()) {
+      if (!value.even || value.annotated || value.frozen) continue;
+      for (DimSharding& dim : value.sharding.dims) {
+        auto part = std::find_if(dim.axes.begin(), dim.axes.end(),
+                                 [&](const AxisRef& ref) { return !IsFullAxis(*graph_.mesh(), ref); });
+        dim.axes.erase(part, dim.axes.end());
+      }
+    }
+  }
+
+  const Affinity& affinity() const { return affinity_; }
+
  private:
+  void Place(const Placement& placement) {
+    for (size_t v = 0; v < graph_.values().size(); ++v) {
+      Value& value = graph_.values()[v];
+      if (value.frozen || value.even) continue;
+      for (int64_t dim = 0; dim < value.shape.rank(); ++dim) {
+        if (affinity_.ClassOf(static_cast<int>(v), dim) != placement.index || !value.sharding.dims[dim].open) continue;
+        const int64_t shards = value.sharding.ShardCount(dim) * placement.axis.size;
+        if (value.shape.dim(dim) % shards != 0 || Overlaps(value.sharding.UsedAxes(), placement.axis)) continue;
+        value.sharding.dims[dim].axes.push_back(placement.axis);
+        MergeSubAxes(&value.sharding.dims[dim].axes);
+      }
+    }
+  }
+
   std::set<int> Priorities() const {
     std::set<int> priorities = {0};
     for (const Value& value : graph_.values()) {
@@ -94,8 +124,11 @@ void ReportDisagreements(const Graph& graph, PropagationReport* report) {
 absl::Status Propagate(hlo::Module& module, const PropagateOptions& options, PropagationReport* report) {
   if (module.entry() == nullptr) return absl::InvalidArgumentError(absl::StrCat(module.name(), " has no entry"));
   GW_ASSIGN_OR_RETURN_WITH(Graph graph, Graph::Make(module, options, report), "propagate");
-  Solver(graph, options, report).Run();
+  Solver solver(graph, options, report);
+  solver.Run(options.placements);
+  solver.DropSubAxesOutside();
   if (report != nullptr) {
+    report->indices = solver.affinity().Classes(graph);
     report->mesh = graph.mesh();
     ReportDisagreements(graph, report);
   }

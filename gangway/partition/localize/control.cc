@@ -196,10 +196,12 @@ absl::StatusOr<hlo::Computation*> LocalizeComputation(ModuleState* module, const
     const Instruction& instruction = *owned;
     if (instruction.opcode() == Opcode::kParameter) continue;
     context.builder().set_metadata(instruction.metadata());
+    context.set_current(&instruction);
     GW_RETURN_IF_ERROR_WITH(LocalizerOf(instruction.opcode())(instruction, context),
                             absl::StrCat("partition: %", instruction.name()));
   }
   const Instruction& root = *source.root();
+  context.set_current(nullptr);
   context.builder().set_metadata(root.metadata());
   const Shardings wanted = results != nullptr ? *results : WantedLeaves(root, context);
   GW_ASSIGN_OR_RETURN_WITH(std::vector<Instruction*> leaves, ReshardLeaves(context.Values(root), wanted, context),

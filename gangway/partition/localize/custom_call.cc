@@ -12,13 +12,30 @@ namespace {
 
 using hlo::Instruction;
 
-// The annotation holds: what follows sees the value exactly so.
+// The second is the first with some axes gathered.
+bool IsGathered(const Sharding& from, const Sharding& to) {
+  if (!SameMesh(from.mesh, to.mesh) || !from.unreduced.empty()) return false;
+  for (int64_t d = 0; d < from.rank(); ++d) {
+    if (CommonPrefix(to.dims[d].axes, from.dims[d].axes) != to.dims[d].axes) return false;
+  }
+  return true;
+}
+
+// The annotation holds for completion, and what needs the value so will get it so. A gather waits until then: what can
+// work on the parts never asks for it. Anything else is brought about here; whoever would undo it may use the value
+// from before.
 absl::Status LocalizeSharding(const Instruction& instruction, Context& context) {
   const LocalValue value = context.Value(*instruction.operand(0));
   Sharding wanted = context.Wanted(instruction);
   if (wanted.manual.empty()) wanted.manual = value.sharding.manual;
+  if (wanted.manual == value.sharding.manual && IsGathered(value.sharding, wanted)) {
+    context.Set(instruction, {value});
+    return absl::OkStatus();
+  }
   GW_ASSIGN_OR_RETURN(Instruction * local, context.Reshard(value, wanted));
-  context.Set(instruction, {LocalValue{local, wanted, value.global, value.origin}});
+  const LocalValue annotated{local, wanted, value.global, value.origin, value.key};
+  context.Set(instruction, {annotated});
+  context.Alias(annotated, value);
   return absl::OkStatus();
 }
 

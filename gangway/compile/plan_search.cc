@@ -1,0 +1,183 @@
+#include "gangway/compile/plan_search.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "gangway/base/status.h"
+#include "gangway/cost/module_cost.h"
+#include "gangway/cost/peak_memory.h"
+#include "gangway/passes/pipeline.h"
+
+namespace gangway::compile {
+namespace {
+
+using propagate::IndexClass;
+using propagate::Placement;
+
+// Arithmetic and memory traffic against moved bytes, and a charge for every collective that runs: as the partitioner
+// weighs them.
+constexpr double kBytesPerFlop = 0.05;
+constexpr double kBytesPerTouchedByte = 0.0005;
+constexpr double kBytesPerCollective = 16384;
+// How much more memory than the first try's another may take.
+constexpr double kMemorySlack = 1.1;
+constexpr size_t kMaxIndices = 4;     // placed, one at a time
+constexpr double kLeastShare = 0.05;  // of the flops that an index worth placing takes part in
+constexpr int kRounds = 2;            // placements on top of each other
+
+struct Try {
+  PlannedProgram program;
+  double cost = 0;
+  int64_t peak_bytes = 0;
+  propagate::PropagationReport report;
+};
+
+double CostOf(const hlo::Module& per_device) {
+  const cost::ModuleCost cost = cost::CostOf(per_device);
+  double total =
+      cost.CollectiveBytes() + kBytesPerFlop * cost.matmul_flops + kBytesPerTouchedByte * cost.bytes_accessed;
+  for (const auto& [name, collective] : cost.collectives) total += kBytesPerCollective * collective.executed;
+  return total;
+}
+
+// What is measured is what is left after cleaning.
+absl::Status Clean(hlo::Module* module) {
+  passes::Pipeline pipeline;
+  pipeline.Add("cleanup", passes::UntilStable({passes::RunSimplify, passes::RunCse, passes::RunDce}, 2));
+  return pipeline.Run(*module).status();
+}
+
+class PlanSearch {
+ public:
+  PlanSearch(std::unique_ptr<hlo::Module> module, const PlanSearchOptions& options)
+      : original_(std::move(module)), options_(options), size_(original_->InstructionCount()) {}
+
+  absl::StatusOr<PlannedProgram> Run() {
+    GW_ASSIGN_OR_RETURN(Try best, Complete({}, options_.propagation));
+    const int64_t memory = static_cast<int64_t>(static_cast<double>(best.peak_bytes) * kMemorySlack);
+    GW_RETURN_IF_ERROR(Refine(&best));
+    for (int round = 0; round < kRounds; ++round) {
+      std::optional<Try> better;
+      for (const Placement& placement : Candidates(best)) {
+        if (!InBudget()) break;
+        std::vector<Placement> placements = best.program.placements;
+        placements.push_back(placement);
+        GW_ASSIGN_OR_RETURN(Try next, Complete(std::move(placements), PinnedOptions()));
+        if (next.peak_bytes > memory) continue;
+        if (next.cost < (better ? better->cost : best.cost)) better = std::move(next);
+      }
+      if (!better) break;
+      GW_RETURN_IF_ERROR(Refine(&*better));
+      best = *std::move(better);
+    }
+    return std::move(best.program);
+  }
+
+ private:
+  bool InBudget() const { return spent_ + size_ <= options_.budget; }
+
+  absl::StatusOr<Try> Complete(std::vector<Placement> placements, propagate::PropagateOptions options) {
+    Try made;
+    made.program.whole = original_->Clone();
+    made.program.placements = placements;
+    options.placements = std::move(placements);
+    if (outside_) PinOutside(made.program.whole.get());
+    GW_RETURN_IF_ERROR(propagate::Propagate(*made.program.whole, options, &made.report));
+    GW_RETURN_IF_ERROR(Partition({}, &made));
+    if (!outside_) Remember(*made.program.whole->entry());
+    return made;
+  }
+
+  absl::Status Partition(const partition::PartitionOptions& options, Try* made) {
+    spent_ += size_;
+    GW_ASSIGN_OR_RETURN(made->program.partitioned, partition::PartitionModule(*made->program.whole, options));
+    GW_RETURN_IF_ERROR(Clean(made->program.partitioned.module.get()));
+    made->cost = CostOf(*made->program.partitioned.module);
+    made->peak_bytes = cost::PeakMemoryOf(*made->program.partitioned.module).total();
+    return absl::OkStatus();
+  }
+
+  // Partitions again, in the knowledge of what was asked for, and keeps the best.
+  absl::Status Refine(Try* made) {
+    partition::Demands demands = made->program.partitioned.demands;
+    for (const bool whole_sums : {false, false, true}) {
+      if (!InBudget()) break;
+      partition::Partitioned kept = std::move(made->program.partitioned);
+      const double cost = made->cost;
+      const int64_t peak = made->peak_bytes;
+      GW_RETURN_IF_ERROR(Partition({.before = &demands, .whole_sums = whole_sums}, made));
+      demands = made->program.partitioned.demands;
+      if (made->cost < cost) continue;
+      made->program.partitioned = std::move(kept);
+      made->cost = cost;
+      made->peak_bytes = peak;
+    }
+    return absl::OkStatus();
+  }
+
+  // Indices of much arithmetic on axes that no annotation gives them.
+  std::vector<Placement> Candidates(const Try& from) const {
+    std::vector<Placement> candidates;
+    const std::vector<IndexClass>& indices = from.report.indices;
+    const Mesh& mesh = *from.report.mesh;
+    for (size_t i = 0; i < indices.size() && i < kMaxIndices; ++i) {
+      if (indices[i].flops < indices[0].flops * kLeastShare) break;
+      for (int a = 0; a < static_cast<int>(mesh.rank()); ++a) {
+        const AxisRef axis = FullAxis(mesh, a);
+        const Placement placement{indices[i].id, axis};
+        const auto& placed = from.program.placements;
+        if (axis.size == 1 || indices[i].extent < axis.size || Overlaps(indices[i].annotated, axis)) continue;
+        if (std::find(placed.begin(), placed.end(), placement) == placed.end()) candidates.push_back(placement);
+      }
+    }
+    return candidates;
+  }
+
+  struct Outside {
+    std::vector<Shardings> parameters;
+    Shardings root;
+  };
+
+  void Remember(const hlo::Computation& entry) {
+    outside_.emplace();
+    for (const hlo::Instruction* parameter : entry.parameters())
+      outside_->parameters.push_back(*parameter->shardings());
+    outside_->root = *entry.root()->shardings();
+  }
+
+  // What clients see is decided: completion starts from it.
+  void PinOutside(hlo::Module* module) const {
+    hlo::Computation* entry = module->entry();
+    for (size_t i = 0; i < outside_->parameters.size(); ++i) {
+      entry->parameters()[i]->set_shardings(outside_->parameters[i]);
+    }
+    hlo::Instruction* root = entry->root();
+    if (!root->has_sharding() && root->shape().IsArray()) {
+      root = entry->Add(hlo::Opcode::kCopy, root->shape(), {root});
+      entry->set_root(root);
+    }
+    root->set_shardings(outside_->root);
+  }
+
+  propagate::PropagateOptions PinnedOptions() const {
+    propagate::PropagateOptions options = options_.propagation;
+    options.propagate_to_parameters = {false};
+    options.propagate_to_output = {false};
+    return options;
+  }
+
+  const std::unique_ptr<hlo::Module> original_;
+  const PlanSearchOptions& options_;
+  const int64_t size_;
+  int64_t spent_ = 0;
+  std::optional<Outside> outside_;
+};
+
+}  // namespace
+
+absl::StatusOr<PlannedProgram> SearchPlan(std::unique_ptr<hlo::Module> module, const PlanSearchOptions& options) {
+  return PlanSearch(std::move(module), options).Run();
+}
+
+}  // namespace gangway::compile

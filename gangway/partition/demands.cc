@@ -1,0 +1,21 @@
+#include "gangway/partition/demands.h"
+
+#include <algorithm>
+
+namespace gangway::partition {
+
+void Demands::Add(const ValueKey& value, const Sharding& sharding, const hlo::Instruction* by) {
+  std::vector<Demand>& demands = demands_[value];
+  const bool known = std::any_of(demands.begin(), demands.end(),
+                                 [&](const Demand& demand) { return demand.by == by && demand.sharding == sharding; });
+  if (!known) demands.push_back({sharding, by});
+}
+
+bool Demands::ByOthers(const ValueKey& value, const Sharding& sharding, const hlo::Instruction* by) const {
+  auto it = demands_.find(value);
+  if (it == demands_.end()) return false;
+  return std::any_of(it->second.begin(), it->second.end(),
+                     [&](const Demand& demand) { return demand.by != by && demand.sharding == sharding; });
+}
+
+}  // namespace gangway::partition

@@ -1,0 +1,150 @@
+// What every fabric must do. A backend's test includes this and instantiates FabricCts with a maker of fabrics that
+// reach each other.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "gangway/net/fabric.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gangway::net {
+
+// Both ends, connected: number 0 and number 1.
+using MakeFabricPair = std::function<std::pair<std::shared_ptr<Fabric>, std::shared_ptr<Fabric>>()>;
+
+// One outcome, waited for.
+class Outcome {
+ public:
+  Fabric::Done done() {
+    return [state = state_](const absl::Status& status) {
+      state->status = status;
+      state->done.Notify();
+    };
+  }
+  bool ready() const { return state_->done.HasBeenNotified(); }
+  absl::Status Await() const {
+    if (!state_->done.WaitForNotificationWithTimeout(absl::Seconds(20)))
+      return absl::DeadlineExceededError("no answer");
+    return state_->status;
+  }
+
+ private:
+  struct State {
+    absl::Notification done;
+    absl::Status status;
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+class FabricCts : public testing::TestWithParam<MakeFabricPair> {
+ protected:
+  void SetUp() override { std::tie(a_, b_) = GetParam()(); }
+
+  static std::string Pattern(size_t size, int seed) {
+    std::string bytes(size, '\0');
+    for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 7 + i / 251 + seed);
+    return bytes;
+  }
+
+  std::shared_ptr<Fabric> a_, b_;
+};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FabricCts);
+
+TEST_P(FabricCts, ParcelsOfAllSizesEarlyAndLate) {
+  const std::vector<size_t> sizes = {0, 1, 8, 1000, 8192, 100000, 1 << 20, (32 << 20) + 3};
+  for (bool early : {false, true}) {
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const ParcelLabel label{uint64_t{early} + 1, i, 0, 0};
+      const std::string sent = Pattern(sizes[i], static_cast<int>(i));
+      std::string received(sizes[i], 'x');
+      Outcome send, receive;
+      auto start_receive = [&] { b_->Receive(PeerId(0), label, received.data(), received.size(), receive.done()); };
+      if (!early) start_receive();
+      a_->Send(PeerId(1), label, sent.data(), sent.size(), send.done());
+      if (early) {
+        absl::SleepFor(absl::Milliseconds(5));
+        start_receive();
+      }
+      ASSERT_EQ(receive.Await(), absl::OkStatus()) << sizes[i];
+      ASSERT_EQ(send.Await(), absl::OkStatus()) << sizes[i];
+      ASSERT_TRUE(received == sent) << sizes[i];
+    }
+  }
+}
+
+TEST_P(FabricCts, MatchedByLabelNotByOrder) {
+  constexpr int kCount = 200;
+  std::vector<std::string> sent, received(kCount, std::string(600, 'x'));
+  std::vector<Outcome> outcomes(2 * kCount);
+  for (int i = 0; i < kCount; ++i) sent.push_back(Pattern(600, i));
+  for (int i = 0; i < kCount; ++i) {
+    b_->Receive(PeerId(0), {1, 2, static_cast<uint64_t>(i), 3}, received[i].data(), 600, outcomes[i].done());
+  }
+  for (int i = kCount - 1; i >= 0; --i) {
+    a_->Send(PeerId(1), {1, 2, static_cast<uint64_t>(i), 3}, sent[i].data(), 600, outcomes[kCount + i].done());
+  }
+  for (Outcome& outcome : outcomes) ASSERT_EQ(outcome.Await(), absl::OkStatus());
+  EXPECT_EQ(received, sent);
+}
+
+TEST_P(FabricCts, BothDirectionsAtOnce) {
+  const std::string one = Pattern(3 << 20, 1), two = Pattern(3 << 20, 2);
+  std::string at_a(two.size(), ' '), at_b(one.size(), ' ');
+  Outcome outcomes[4];
+  a_->Receive(PeerId(1), {9, 0, 0, 0}, at_a.data(), at_a.size(), outcomes[0].done());
+  b_->Receive(PeerId(0), {9, 0, 0, 0}, at_b.data(), at_b.size(), outcomes[1].done());
+  a_->Send(PeerId(1), {9, 0, 0, 0}, one.data(), one.size(), outcomes[2].done());
+  b_->Send(PeerId(0), {9, 0, 0, 0}, two.data(), two.size(), outcomes[3].done());
+  for (Outcome& outcome : outcomes) ASSERT_EQ(outcome.Await(), absl::OkStatus());
+  EXPECT_TRUE(at_a == two);
+  EXPECT_TRUE(at_b == one);
+}
+
+TEST_P(FabricCts, AnotherSizeIsAnError) {
+  std::string bytes(10, 'a');
+  Outcome send, receive;
+  a_->Send(PeerId(1), {1, 1, 1, 1}, bytes.data(), 10, send.done());
+  std::string room(11, ' ');
+  b_->Receive(PeerId(0), {1, 1, 1, 1}, room.data(), 11, receive.done());
+  EXPECT_EQ(receive.Await().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_P(FabricCts, AnAbandonedSubjectReceivesNothing) {
+  std::string room(10, ' ');
+  Outcome waiting, later, other;
+  b_->Receive(PeerId(0), {5, 1, 0, 0}, room.data(), 10, waiting.done());
+  b_->Abandon(5, absl::InternalError("device 3 fell over"));
+  EXPECT_EQ(waiting.Await().message(), "device 3 fell over");
+  b_->Receive(PeerId(0), {5, 2, 0, 0}, room.data(), 10, later.done());
+  EXPECT_EQ(later.Await().message(), "device 3 fell over");
+  // Large enough for a rendezvous, which nobody takes up.
+  const std::string large = Pattern(1 << 20, 0);
+  Outcome dropped;
+  a_->Send(PeerId(1), {5, 3, 0, 0}, large.data(), large.size(), dropped.done());
+  a_->Send(PeerId(1), {6, 1, 0, 0}, large.data(), 10, other.done());
+  std::string fine(10, ' ');
+  Outcome received;
+  b_->Receive(PeerId(0), {6, 1, 0, 0}, fine.data(), 10, received.done());
+  EXPECT_EQ(received.Await(), absl::OkStatus());
+}
+
+TEST_P(FabricCts, DisconnectingEndsWhatWaits) {
+  std::string room(10, ' ');
+  Outcome waiting, later, send;
+  b_->Receive(PeerId(0), {5, 1, 0, 0}, room.data(), 10, waiting.done());
+  b_->Disconnect(PeerId(0), absl::UnavailableError("worker a is lost"));
+  EXPECT_EQ(waiting.Await().message(), "worker a is lost");
+  b_->Receive(PeerId(0), {5, 2, 0, 0}, room.data(), 10, later.done());
+  EXPECT_EQ(later.Await().message(), "worker a is lost");
+  b_->Send(PeerId(0), {5, 2, 0, 0}, room.data(), 10, send.done());
+  EXPECT_EQ(send.Await().code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace gangway::net

@@ -1,0 +1,28 @@
+// Fabrics whose ends are in one process: for tests, and in simulated time.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "gangway/net/fabric.h"
+
+namespace gangway::net {
+
+// Makes fabrics that reach each other. They may outlive it.
+class InprocFabrics {
+ public:
+  // Runs a delivery of so many bytes, now or later; what runs later must run before the fabrics' users are gone.
+  using Carry = std::function<void(size_t bytes, std::function<void()> deliver)>;
+
+  // Without `carry` a parcel arrives on the sender's thread before Send returns.
+  explicit InprocFabrics(Carry carry = nullptr);
+
+  std::shared_ptr<Fabric> Make();
+
+ private:
+  class End;
+  struct Hub;
+  const std::shared_ptr<Hub> hub_;  // shared with the fabrics
+};
+
+}  // namespace gangway::net

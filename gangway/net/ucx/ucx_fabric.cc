@@ -1,0 +1,414 @@
+#include "gangway/net/ucx/ucx_fabric.h"
+
+#include <poll.h>
+#include <ucp/api/ucp.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "gangway/base/status.h"
+#include "gangway/net/mailbox.h"
+
+namespace gangway::net {
+namespace {
+
+constexpr unsigned kParcel = 1;  // the active message that carries one
+constexpr int kIdleMs = 1000;    // a look at the peers' health at least so often
+
+absl::Status ToStatus(ucs_status_t status, absl::string_view what) {
+  if (status == UCS_OK) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(what, ": UCX says \"", ucs_status_string(status), "\""));
+}
+
+// Before the data of every parcel. Both ends run on machines of one byte order.
+struct Header {
+  int32_t from = -1;
+  uint32_t unused = 0;
+  ParcelLabel label;
+};
+
+// A parcel that arrived: eager data, in memory that UCX lets us keep or in a copy of ours, or a promise to send it
+// (rendezvous).
+struct Held {
+  void* data = nullptr;  // UCX's; to be released
+  size_t size = 0;
+  bool promise = false;
+  std::string copy;  // when there is no data
+
+  const void* bytes() const { return data != nullptr ? data : copy.data(); }
+};
+
+// `done`s to be called once the lock is released.
+using Calls = std::vector<std::pair<Fabric::Done, absl::Status>>;
+
+void CallAll(Calls calls) {
+  for (auto& [done, status] : calls) done(status);
+}
+
+// UCX's objects belong to whoever holds the mutex; one thread waits for the network and moves it. Rendezvous keeps
+// large parcels where they are until somebody receives them, so early parcels take no memory here.
+class UcxFabric final : public Fabric {
+ public:
+  absl::Status Start();
+  ~UcxFabric() override;
+
+  std::string address() const override { return address_; }
+  void Introduce(PeerId self) override {
+    absl::MutexLock lock(&mutex_);
+    self_ = self;
+  }
+  PeerId self() const override {
+    absl::MutexLock lock(&mutex_);
+    return self_;
+  }
+  void Connect(PeerId peer, std::string name, std::string address) override;
+  void Disconnect(PeerId peer, const absl::Status& why) override;
+  void Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) override;
+  void Receive(PeerId from, const ParcelLabel& label, void* data, size_t size, Done done) override;
+  void Abandon(uint64_t subject, const absl::Status& why) override;
+
+ private:
+  struct Peer {
+    UcxFabric* fabric = nullptr;
+    PeerId id;
+    std::string name;
+    std::string address;
+    ucp_ep_h endpoint = nullptr;  // made with the first parcel
+  };
+  // One send or receive that UCX has begun.
+  struct Operation {
+    UcxFabric* fabric = nullptr;
+    PeerId peer;
+    Header header;  // must stay while UCX sends it
+    Done done;
+  };
+  using Box = Mailbox<Held>;
+
+  absl::Status Open(Peer& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Begins to move a parcel's data to where it is wanted.
+  void Fill(PeerId from, const ParcelLabel& label, Wanted wanted, const Held& held)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Dispose(const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void End(Box::Ended ended, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Finish(Operation* operation, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Drop(PeerId peer, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ucs_status_t OnParcel(const Header& header, void* data, size_t size, uint64_t attributes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Calls TakeCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return std::exchange(calls_, {}); }
+  void Progress();
+
+  // UCX calls these while somebody who holds the mutex calls it.
+  static ucs_status_t ParcelCallback(void* self, const void* header, size_t header_size, void* data, size_t size,
+                                     const ucp_am_recv_param_t* parameters) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  static void SentCallback(void* request, ucs_status_t status, void* operation) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  static void ReceivedCallback(void* request, ucs_status_t status, size_t,
+                               void* operation) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  static void BrokenCallback(void* peer, ucp_ep_h endpoint, ucs_status_t status) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+
+  std::string address_;
+  int event_fd_ = -1;
+  mutable absl::Mutex mutex_;
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  PeerId self_ ABSL_GUARDED_BY(mutex_){-1};
+  absl::flat_hash_map<PeerId, std::unique_ptr<Peer>> peers_ ABSL_GUARDED_BY(mutex_);
+  // Their endpoints' callbacks may still name them.
+  std::vector<std::unique_ptr<Peer>> former_peers_ ABSL_GUARDED_BY(mutex_);
+  Box mailbox_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<Operation*> under_way_ ABSL_GUARDED_BY(mutex_);
+  // Operations of peers that are gone; UCX may still call back for them.
+  absl::flat_hash_set<Operation*> given_up_ ABSL_GUARDED_BY(mutex_);
+  Calls calls_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+absl::Status UcxFabric::Start() {
+  ucp_params_t parameters = {};
+  parameters.field_mask = UCP_PARAM_FIELD_FEATURES;
+  parameters.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  GW_RETURN_IF_ERROR(ToStatus(ucp_init(&parameters, nullptr, &context_), "starting the data plane"));
+  ucp_worker_params_t of_worker = {};
+  of_worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  of_worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+  GW_RETURN_IF_ERROR(ToStatus(ucp_worker_create(context_, &of_worker, &worker_), "starting the data plane"));
+  ucp_am_handler_param_t handler = {};
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  handler.id = kParcel;
+  handler.cb = &ParcelCallback;
+  handler.arg = this;
+  GW_RETURN_IF_ERROR(ToStatus(ucp_worker_set_am_recv_handler(worker_, &handler), "data plane"));
+  ucp_address_t* address = nullptr;
+  size_t length = 0;
+  GW_RETURN_IF_ERROR(ToStatus(ucp_worker_get_address(worker_, &address, &length), "address of the data plane"));
+  address_.assign(reinterpret_cast<const char*>(address), length);
+  ucp_worker_release_address(worker_, address);
+  GW_RETURN_IF_ERROR(ToStatus(ucp_worker_get_efd(worker_, &event_fd_), "events of the data plane"));
+  thread_ = std::thread([this] { Progress(); });
+  pthread_setname_np(thread_.native_handle(), "gw-fabric");
+  return absl::OkStatus();
+}
+
+UcxFabric::~UcxFabric() {
+  if (thread_.joinable()) {
+    Calls calls;
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping_ = true;
+      const absl::Status gone = absl::CancelledError("the data plane stops");
+      End(mailbox_.EndAll(), gone);
+      std::vector<PeerId> peers;
+      for (const auto& [id, peer] : peers_) peers.push_back(id);
+      for (PeerId id : peers) Drop(id, gone);
+      calls = TakeCalls();
+      ucp_worker_signal(worker_);
+    }
+    CallAll(std::move(calls));
+    thread_.join();
+  }
+  if (worker_ != nullptr) ucp_worker_destroy(worker_);
+  if (context_ != nullptr) ucp_cleanup(context_);
+  for (Operation* operation : given_up_) delete operation;
+}
+
+void UcxFabric::Connect(PeerId id, std::string name, std::string address) {
+  Calls calls;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (auto it = peers_.find(id); it != peers_.end()) {
+      if (it->second->address == address) return;
+      Drop(id, absl::UnavailableError(absl::StrCat("worker ", it->second->name, " came back somewhere else")));
+    }
+    auto peer = std::make_unique<Peer>();
+    *peer = {this, id, std::move(name), std::move(address), nullptr};
+    peers_[id] = std::move(peer);
+    mailbox_.Connected(id);
+    calls = TakeCalls();
+  }
+  CallAll(std::move(calls));
+}
+
+void UcxFabric::Disconnect(PeerId peer, const absl::Status& why) {
+  Calls calls;
+  {
+    absl::MutexLock lock(&mutex_);
+    Drop(peer, why);
+    calls = TakeCalls();
+  }
+  CallAll(std::move(calls));
+}
+
+void UcxFabric::Drop(PeerId id, const absl::Status& why) {
+  if (auto it = peers_.find(id); it != peers_.end()) {
+    if (it->second->endpoint != nullptr) {
+      ucp_request_param_t force = {};
+      force.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+      force.flags = UCP_EP_CLOSE_FLAG_FORCE;
+      ucs_status_ptr_t request = ucp_ep_close_nbx(it->second->endpoint, &force);
+      if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+      it->second->endpoint = nullptr;
+    }
+    former_peers_.push_back(std::move(it->second));
+    peers_.erase(it);
+  }
+  End(mailbox_.Disconnected(id, why), why);
+  // What it had begun will not come to an end by itself in every transport.
+  std::vector<Operation*> lost;
+  for (Operation* operation : under_way_) {
+    if (operation->peer == id) lost.push_back(operation);
+  }
+  for (Operation* operation : lost) {
+    under_way_.erase(operation);
+    given_up_.insert(operation);
+    calls_.emplace_back(std::exchange(operation->done, nullptr), why);
+  }
+}
+
+absl::Status UcxFabric::Open(Peer& peer) {
+  if (peer.endpoint != nullptr) return absl::OkStatus();
+  ucp_ep_params_t parameters = {};
+  parameters.field_mask =
+      UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  parameters.address = reinterpret_cast<const ucp_address_t*>(peer.address.data());
+  parameters.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  parameters.err_handler = {&BrokenCallback, &peer};
+  return ToStatus(ucp_ep_create(worker_, &parameters, &peer.endpoint),
+                  absl::StrCat("connecting to worker ", peer.name));
+}
+
+void UcxFabric::Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) {
+  absl::Status status;
+  bool begun = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    auto it = peers_.find(to);
+    if (stopping_ || it == peers_.end()) {
+      status = absl::UnavailableError(absl::StrCat("no connection to worker ", to.value()));
+    } else {
+      status = Open(*it->second);
+    }
+    if (status.ok()) {
+      auto operation = std::make_unique<Operation>(Operation{this, to, {self_.value(), 0, label}, nullptr});
+      ucp_request_param_t parameters = {};
+      parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+      parameters.cb.send = &SentCallback;
+      parameters.user_data = operation.get();
+      ucs_status_ptr_t request =
+          ucp_am_send_nbx(it->second->endpoint, kParcel, &operation->header, sizeof(Header), data, size, &parameters);
+      if (UCS_PTR_IS_PTR(request)) {
+        operation->done = std::move(done);
+        under_way_.insert(operation.release());
+        begun = true;
+        ucp_worker_signal(worker_);  // there is something to move
+      } else {
+        status = ToStatus(UCS_PTR_STATUS(request), absl::StrCat("sending to worker ", it->second->name));
+      }
+    }
+  }
+  if (!begun) done(status);
+}
+
+void UcxFabric::Receive(PeerId from, const ParcelLabel& label, void* data, size_t size, Done done) {
+  Wanted wanted{data, size, std::move(done)};
+  Calls calls;
+  {
+    absl::MutexLock lock(&mutex_);
+    auto early = mailbox_.Receive(from, label, wanted);
+    if (!early.ok()) {
+      calls_.emplace_back(std::move(wanted.done), early.status());
+    } else if (early->has_value()) {
+      Fill(from, label, std::move(wanted), **early);
+    }
+    calls = TakeCalls();
+  }
+  CallAll(std::move(calls));
+}
+
+void UcxFabric::Abandon(uint64_t subject, const absl::Status& why) {
+  Calls calls;
+  {
+    absl::MutexLock lock(&mutex_);
+    End(mailbox_.Abandon(subject, why), why);
+    calls = TakeCalls();
+  }
+  CallAll(std::move(calls));
+}
+
+void UcxFabric::End(Box::Ended ended, const absl::Status& why) {
+  for (Done& done : ended.receives) calls_.emplace_back(std::move(done), why);
+  for (const Held& held : ended.parcels) Dispose(held);
+}
+
+void UcxFabric::Dispose(const Held& held) {
+  if (held.data != nullptr) ucp_am_data_release(worker_, held.data);
+}
+
+void UcxFabric::Fill(PeerId from, const ParcelLabel& label, Wanted wanted, const Held& held) {
+  if (held.size != wanted.size) {
+    Dispose(held);
+    calls_.emplace_back(std::move(wanted.done),
+                        absl::InvalidArgumentError(absl::StrCat("parcel ", label.ToString(), " has ", held.size,
+                                                                " bytes, not ", wanted.size)));
+    return;
+  }
+  if (!held.promise) {
+    if (held.size > 0) std::memcpy(wanted.data, held.bytes(), held.size);
+    Dispose(held);
+    calls_.emplace_back(std::move(wanted.done), absl::OkStatus());
+    return;
+  }
+  auto* operation = new Operation{this, from, {}, std::move(wanted.done)};
+  under_way_.insert(operation);
+  ucp_request_param_t parameters = {};
+  parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  parameters.cb.recv_am = &ReceivedCallback;
+  parameters.user_data = operation;
+  ucs_status_ptr_t request = ucp_am_recv_data_nbx(worker_, held.data, wanted.data, wanted.size, &parameters);
+  if (UCS_PTR_IS_PTR(request)) {
+    ucp_worker_signal(worker_);
+  } else {
+    Finish(operation, ToStatus(UCS_PTR_STATUS(request), "receiving"));
+  }
+}
+
+void UcxFabric::Finish(Operation* operation, const absl::Status& status) {
+  given_up_.erase(operation);
+  if (under_way_.erase(operation) > 0) calls_.emplace_back(std::move(operation->done), status);
+  delete operation;
+}
+
+ucs_status_t UcxFabric::OnParcel(const Header& header, void* data, size_t size, uint64_t attributes) {
+  const bool ours = (attributes & (UCP_AM_RECV_ATTR_FLAG_RNDV | UCP_AM_RECV_ATTR_FLAG_DATA)) != 0;
+  Held held{ours ? data : nullptr, size, (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0, {}};
+  if (!ours) held.copy.assign(static_cast<const char*>(data), size);
+  const PeerId from(header.from);
+  bool dropped = false;
+  std::optional<Wanted> wanted = mailbox_.Arrive(from, header.label, held, &dropped);
+  if (wanted.has_value()) Fill(from, header.label, *std::move(wanted), held);
+  if (dropped) Dispose(held);  // which declines a promise and frees its sender
+  return ours ? UCS_INPROGRESS : UCS_OK;
+}
+
+ucs_status_t UcxFabric::ParcelCallback(void* self, const void* header, size_t header_size, void* data, size_t size,
+                                       const ucp_am_recv_param_t* parameters) {
+  if (header_size != sizeof(Header)) return UCS_OK;  // no worker of ours
+  Header parsed;
+  std::memcpy(static_cast<void*>(&parsed), header, sizeof parsed);
+  return static_cast<UcxFabric*>(self)->OnParcel(parsed, data, size, parameters->recv_attr);
+}
+
+void UcxFabric::SentCallback(void* request, ucs_status_t status, void* user) {
+  auto* operation = static_cast<Operation*>(user);
+  operation->fabric->Finish(operation, ToStatus(status, "sending"));
+  ucp_request_free(request);
+}
+
+void UcxFabric::ReceivedCallback(void* request, ucs_status_t status, size_t, void* user) {
+  auto* operation = static_cast<Operation*>(user);
+  operation->fabric->Finish(operation, ToStatus(status, "receiving"));
+  ucp_request_free(request);
+}
+
+void UcxFabric::BrokenCallback(void* user, ucp_ep_h endpoint, ucs_status_t status) {
+  auto* peer = static_cast<Peer*>(user);
+  auto it = peer->fabric->peers_.find(peer->id);
+  if (it == peer->fabric->peers_.end() || it->second.get() != peer) return;  // dropped meanwhile
+  peer->fabric->Drop(peer->id, ToStatus(status, absl::StrCat("the connection to worker ", peer->name, " broke")));
+}
+
+void UcxFabric::Progress() {
+  while (true) {
+    Calls calls;
+    bool idle = false;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (stopping_) return;
+      while (calls_.empty() && ucp_worker_progress(worker_) > 0) {
+      }
+      calls = TakeCalls();
+      if (calls.empty()) idle = ucp_worker_arm(worker_) == UCS_OK;
+    }
+    CallAll(std::move(calls));
+    if (!idle) continue;
+    pollfd event = {event_fd_, POLLIN, 0};
+    poll(&event, 1, kIdleMs);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Fabric>> MakeUcxFabric() {
+  auto fabric = std::make_shared<UcxFabric>();
+  GW_RETURN_IF_ERROR(fabric->Start());
+  return std::shared_ptr<Fabric>(std::move(fabric));
+}
+
+}  // namespace gangway::net

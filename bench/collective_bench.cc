@@ -125,7 +125,7 @@ class Gang {
   std::unique_ptr<Client> client_;
   std::shared_ptr<Executable> program_;
   std::vector<BufferRef> values_;
-  collective::Launch launch_{0, "bench", {}};
+  collective::Launch launch_{0, "bench", {}, {}};
 };
 
 void RunBench(benchmark::State& state, const std::string& text, int64_t count, int launches) {

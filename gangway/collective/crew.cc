@@ -116,4 +116,11 @@ void Crew::Run(absl::InlinedVector<Job, 8> jobs, bool spread) {
   state_->Serve();
 }
 
+void Crew::Hand(absl::InlinedVector<Job, 8> jobs) {
+  if (helpers_ == 0) return Run(std::move(jobs), /*spread=*/false);
+  absl::MutexLock lock(&state_->mutex);
+  for (Job& job : jobs) state_->jobs.push_back(std::move(job));
+  if (state_->idle > 0 && state_->serving.empty()) state_->work.Signal();
+}
+
 }  // namespace gangway::collective

@@ -33,6 +33,8 @@ class Crew {
   // Queues the jobs, then serves the queue until it is empty, unless this thread or enough others already do so.
   // `spread`: the jobs are long, wake helpers at once.
   void Run(absl::InlinedVector<Job, 8> jobs, bool spread);
+  // Queues the jobs for the helpers and returns: for threads that must not be kept. Without helpers the same as Run.
+  void Hand(absl::InlinedVector<Job, 8> jobs);
 
  private:
   struct State;

@@ -166,6 +166,7 @@ void AllGather(const Op& op, absl::Span<const Member> members, size_t array, int
   const Array& first = members[0].operands[array];
   const Dims from(first.dims.size(), 0);
   for (size_t rank = piece; rank < members.size(); rank += pieces) {
+    if (members[rank].results.empty()) continue;
     Dims to(first.dims.size(), 0);
     for (const Member& source : members) {
       CopyBlock(members[rank].results[array], to, source.operands[array], from, first.dims);
@@ -200,6 +201,7 @@ void CopyWhole(const Array& target, const Array* source) {
 
 void Permute(const Op& op, int group, absl::Span<const Member> members, size_t array, int piece, int pieces) {
   for (size_t rank = piece; rank < members.size(); rank += pieces) {
+    if (members[rank].results.empty()) continue;
     const int source = op.source_of[op.groups[group][rank]];
     CopyWhole(members[rank].results[array], source < 0 ? nullptr : &members[op.rank_of[source]].operands[array]);
   }
@@ -207,6 +209,7 @@ void Permute(const Op& op, int group, absl::Span<const Member> members, size_t a
 
 void Broadcast(absl::Span<const Member> members, size_t array, int piece, int pieces) {
   for (size_t rank = piece; rank < members.size(); rank += pieces) {
+    if (members[rank].results.empty()) continue;
     CopyWhole(members[rank].results[array], &members[0].operands[array]);
   }
 }
@@ -214,6 +217,10 @@ void Broadcast(absl::Span<const Member> members, size_t array, int piece, int pi
 }  // namespace
 
 absl::Status CheckExchange(const Op& op, absl::Span<const Member> members) {
+  return CheckMembers(op, members, static_cast<int64_t>(members.size()));
+}
+
+absl::Status CheckMembers(const Op& op, absl::Span<const Member> members, int64_t group_size) {
   for (const Member& member : members) {
     if (member.operands.size() != members[0].operands.size() || member.results.size() != member.operands.size()) {
       return absl::InvalidArgumentError(absl::StrCat(op.ToString(), ": members bring ", members[0].operands.size(),
@@ -221,8 +228,7 @@ absl::Status CheckExchange(const Op& op, absl::Span<const Member> members) {
                                                      member.results.size(), " results"));
     }
     for (size_t i = 0; i < member.operands.size(); ++i) {
-      GW_RETURN_IF_ERROR_WITH(CheckArray(op, members[0].operands[i], member.operands[i], member.results[i],
-                                         static_cast<int64_t>(members.size())),
+      GW_RETURN_IF_ERROR_WITH(CheckArray(op, members[0].operands[i], member.operands[i], member.results[i], group_size),
                               op.ToString());
     }
   }
@@ -239,7 +245,9 @@ int ExchangePieces(const Op& op, absl::Span<const Member> members, int threads) 
 }
 
 void Exchange(const Op& op, int group, absl::Span<const Member> members, int piece, int pieces) {
-  for (size_t array = 0; array < members[0].operands.size(); ++array) {
+  size_t arrays = 0;
+  for (const Member& member : members) arrays = std::max(arrays, member.operands.size());
+  for (size_t array = 0; array < arrays; ++array) {
     switch (op.kind) {
       case Kind::kAllReduce:
         AllReduce(op, members, array, piece, pieces);

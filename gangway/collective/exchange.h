@@ -9,7 +9,8 @@
 
 namespace gangway::collective {
 
-// What one member of a group brings; index = rank. Several operands: the same collective on each of them.
+// What one member of a group brings; index = rank. Several operands: the same collective on each of them. A member on
+// another worker has copies of its operands where a local one needs them, and no results.
 struct Member {
   absl::Span<const Array> operands;
   absl::Span<const Array> results;
@@ -17,6 +18,8 @@ struct Member {
 
 // INVALID_ARGUMENT, naming the op, when shapes, types or counts do not fit the op or each other.
 absl::Status CheckExchange(const Op& op, absl::Span<const Member> members);
+// The same for some members of a group of `group_size`.
+absl::Status CheckMembers(const Op& op, absl::Span<const Member> members, int64_t group_size);
 
 // Into how many independent pieces the work may be cut when `threads` can share it; 1 when it is not worth it.
 int ExchangePieces(const Op& op, absl::Span<const Member> members, int threads);

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "gangway/collective/array.h"
 #include "gangway/collective/op.h"
+#include "gangway/net/fabric.h"
 
 namespace gangway::collective {
 
@@ -28,6 +29,7 @@ struct Launch {
   int64_t id = 0;                         // the launch, the same for all participants
   std::string program;                    // its name
   std::vector<std::string> participants;  // by partition index: the device's name, e.g. "worker 0 cpu:3"
+  std::vector<net::PeerId> owners;        // by partition index: the worker; empty: all are in this process
 };
 
 // Asynchronous: nobody blocks. A participant leaves its contribution; the last one of its group to arrive does the work

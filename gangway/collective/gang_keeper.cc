@@ -7,7 +7,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "gangway/collective/crew.h"
-#include "gangway/collective/local_gang.h"
+#include "gangway/collective/worker_gang.h"
 
 namespace gangway::collective {
 namespace {
@@ -32,11 +32,11 @@ struct GangKeeper::State {
         crew(std::make_shared<Crew>(Helpers(options.helper_threads))) {}
 
   // Those still alive; forgets the others.
-  std::vector<std::shared_ptr<LocalGang>> Alive() {
+  std::vector<std::shared_ptr<WorkerGang>> Alive() {
     absl::MutexLock lock(&mutex);
-    std::vector<std::shared_ptr<LocalGang>> alive;
-    std::erase_if(gangs, [&alive](const std::weak_ptr<LocalGang>& weak) {
-      std::shared_ptr<LocalGang> gang = weak.lock();
+    std::vector<std::shared_ptr<WorkerGang>> alive;
+    std::erase_if(gangs, [&alive](const std::weak_ptr<WorkerGang>& weak) {
+      std::shared_ptr<WorkerGang> gang = weak.lock();
       if (gang == nullptr) return true;
       alive.push_back(std::move(gang));
       return false;
@@ -48,7 +48,7 @@ struct GangKeeper::State {
   const Clock& clock;
   const std::shared_ptr<Crew> crew;
   absl::Mutex mutex;
-  std::vector<std::weak_ptr<LocalGang>> gangs ABSL_GUARDED_BY(mutex);
+  std::vector<std::weak_ptr<WorkerGang>> gangs ABSL_GUARDED_BY(mutex);
   size_t forget_at ABSL_GUARDED_BY(mutex) = 64;
   bool stopping ABSL_GUARDED_BY(mutex) = false;
   std::thread sweeper;
@@ -76,13 +76,13 @@ GangKeeper::~GangKeeper() {
   for (const auto& gang : state_->Alive()) gang->Poison(absl::CancelledError("the worker is shutting down"));
 }
 
-std::shared_ptr<Gang> GangKeeper::MakeGang(Launch launch) {
-  auto gang = std::make_shared<LocalGang>(std::move(launch), state_->crew, state_->clock);
+std::shared_ptr<Gang> GangKeeper::MakeGang(Launch launch, std::shared_ptr<net::Fabric> fabric) {
+  auto gang = std::make_shared<WorkerGang>(std::move(launch), state_->crew, std::move(fabric), state_->clock);
   absl::MutexLock lock(&state_->mutex);
   auto& gangs = state_->gangs;
   if (gangs.size() >= state_->forget_at) {
     // Launches are short: most of those made since the last look are gone.
-    std::erase_if(gangs, [](const std::weak_ptr<LocalGang>& weak) { return weak.expired(); });
+    std::erase_if(gangs, [](const std::weak_ptr<WorkerGang>& weak) { return weak.expired(); });
     state_->forget_at = std::max<size_t>(64, 2 * gangs.size());
   }
   gangs.push_back(gang);

@@ -29,8 +29,9 @@ class GangKeeper {
   GangKeeper(const GangKeeper&) = delete;
   GangKeeper& operator=(const GangKeeper&) = delete;
 
-  // One gang per launch of a program; all participants are in this process.
-  std::shared_ptr<Gang> MakeGang(Launch launch);
+  // One gang per launch of a program. `fabric` reaches the workers of its other participants; null where all are in
+  // this process.
+  std::shared_ptr<Gang> MakeGang(Launch launch, std::shared_ptr<net::Fabric> fabric = nullptr);
 
   // Fails what is over its deadline now. Called by the keeper's own thread every second; public for tests with a
   // manual clock.

@@ -26,7 +26,7 @@ std::shared_ptr<const Op> SumOver(int members, int64_t key = 0) {
 }
 
 Launch LaunchOf(int members) {
-  Launch launch{7, "train_step", {}};
+  Launch launch{7, "train_step", {}, {}};
   for (int m = 0; m < members; ++m) launch.participants.push_back(absl::StrCat("cpu:", m));
   return launch;
 }

@@ -78,38 +78,60 @@ void ReduceNative(void* out, Inputs in, int64_t count) {
 
 constexpr int64_t kWideBlock = 1024;  // elements of the f32 accumulator, on the stack
 
+// Elements [start, start + n) of the inputs into `acc`.
+template <typename Bits, typename F, typename Decode>
+void Accumulate(float* __restrict acc, Inputs in, int64_t start, int64_t n, Decode decode) {
+  const F f;
+  const Bits* first = static_cast<const Bits*>(in[0]) + start;
+  for (int64_t i = 0; i < n; ++i) acc[i] = decode(first[i]);
+  for (const void* input : in.subspan(1)) {
+    const Bits* next = static_cast<const Bits*>(input) + start;
+    for (int64_t i = 0; i < n; ++i) acc[i] = f(acc[i], decode(next[i]));
+  }
+}
+
 template <typename Bits, typename F, typename Decode, typename Encode>
 void ReduceWidened(void* out, Inputs in, int64_t count, Decode decode, Encode encode) {
-  const F f;
   std::array<float, kWideBlock> acc;
   for (int64_t start = 0; start < count; start += kWideBlock) {
     const int64_t n = std::min(kWideBlock, count - start);
-    const Bits* first = static_cast<const Bits*>(in[0]) + start;
-    for (int64_t i = 0; i < n; ++i) acc[i] = decode(first[i]);
-    for (const void* input : in.subspan(1)) {
-      const Bits* next = static_cast<const Bits*>(input) + start;
-      for (int64_t i = 0; i < n; ++i) acc[i] = f(acc[i], decode(next[i]));
-    }
+    Accumulate<Bits, F>(acc.data(), in, start, n, decode);
     Bits* result = static_cast<Bits*>(out) + start;
     for (int64_t i = 0; i < n; ++i) result[i] = encode(acc[i]);
   }
 }
 
 // f8, f6 and f4: rare, so through the tables of the tensor library.
-template <typename F>
-void ReduceNarrow(DType dtype, void* out, Inputs in, int64_t count) {
+std::array<float, 256> DecodeTable(DType dtype) {
   std::array<float, 256> table;
   for (int bits = 0; bits < 256; ++bits) {
     const char element = static_cast<char>(bits);
     table[bits] = static_cast<float>(ElementAsDouble(dtype, &element));
   }
-  auto encode = [dtype](float value) {
-    char element;
-    StoreDouble(dtype, value, &element);
-    return static_cast<uint8_t>(element);
-  };
+  return table;
+}
+
+uint8_t EncodeNarrow(DType dtype, float value) {
+  char element;
+  StoreDouble(dtype, value, &element);
+  return static_cast<uint8_t>(element);
+}
+
+template <typename F>
+void ReduceNarrow(DType dtype, void* out, Inputs in, int64_t count) {
+  const std::array<float, 256> table = DecodeTable(dtype);
   ReduceWidened<uint8_t, F>(
-      out, in, count, [&table](uint8_t bits) { return table[bits]; }, encode);
+      out, in, count, [&table](uint8_t bits) { return table[bits]; },
+      [dtype](float value) { return EncodeNarrow(dtype, value); });
+}
+
+// Floats narrower than f32 into f32.
+template <typename F>
+void ReduceToWide(DType dtype, float* out, Inputs in, int64_t count) {
+  if (dtype == DType::kBF16) return Accumulate<uint16_t, F>(out, in, 0, count, DecodeBF16);
+  if (dtype == DType::kF16) return Accumulate<uint16_t, F>(out, in, 0, count, DecodeF16);
+  const std::array<float, 256> table = DecodeTable(dtype);
+  Accumulate<uint8_t, F>(out, in, 0, count, [&table](uint8_t bits) { return table[bits]; });
 }
 
 template <typename F>
@@ -209,6 +231,38 @@ void Reduce(DType dtype, Reduction reduction, void* out, absl::Span<const void* 
       return ReduceBits<Or>(ByteWidth(dtype), out, in, count);
     case Reduction::kXor:
       return ReduceBits<Xor>(ByteWidth(dtype), out, in, count);
+  }
+}
+
+DType AccumulatorOf(DType dtype) { return IsFloat(dtype) && dtype != DType::kF64 ? DType::kF32 : dtype; }
+
+void ReducePartly(DType dtype, Reduction reduction, void* out, absl::Span<const void* const> in, int64_t count) {
+  if (AccumulatorOf(dtype) == dtype) return Reduce(dtype, reduction, out, in, count);
+  float* wide = static_cast<float*>(out);
+  switch (reduction) {
+    case Reduction::kProduct:
+      return ReduceToWide<Product>(dtype, wide, in, count);
+    case Reduction::kMin:
+      return ReduceToWide<Min>(dtype, wide, in, count);
+    case Reduction::kMax:
+      return ReduceToWide<Max>(dtype, wide, in, count);
+    default:  // CheckReduction leaves floats no other
+      return ReduceToWide<Sum>(dtype, wide, in, count);
+  }
+}
+
+void RoundTo(DType dtype, void* out, const void* in, int64_t count) {
+  if (AccumulatorOf(dtype) == dtype) {
+    std::memcpy(out, in, count * ByteWidth(dtype));
+    return;
+  }
+  const float* wide = static_cast<const float*>(in);
+  if (dtype == DType::kBF16) {
+    for (int64_t i = 0; i < count; ++i) static_cast<uint16_t*>(out)[i] = EncodeBF16(wide[i]);
+  } else if (dtype == DType::kF16) {
+    for (int64_t i = 0; i < count; ++i) static_cast<uint16_t*>(out)[i] = EncodeF16(wide[i]);
+  } else {
+    for (int64_t i = 0; i < count; ++i) static_cast<uint8_t*>(out)[i] = EncodeNarrow(dtype, wide[i]);
   }
 }
 

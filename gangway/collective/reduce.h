@@ -18,4 +18,11 @@ absl::Status CheckReduction(DType dtype, Reduction reduction);
 // must have passed CheckReduction.
 void Reduce(DType dtype, Reduction reduction, void* out, absl::Span<const void* const> in, int64_t count);
 
+// What partial results of `dtype` are kept in until the last one is in: f32 for floats narrower than that.
+DType AccumulatorOf(DType dtype);
+// The same as Reduce, but `out` holds elements of AccumulatorOf(dtype), not rounded.
+void ReducePartly(DType dtype, Reduction reduction, void* out, absl::Span<const void* const> in, int64_t count);
+// Rounds `count` elements of AccumulatorOf(dtype) to `dtype`, one per ByteWidth bytes.
+void RoundTo(DType dtype, void* out, const void* in, int64_t count);
+
 }  // namespace gangway::collective

@@ -250,7 +250,7 @@ TEST_P(GangTest, ADeviceThatNeverComesIsNamed) {
   ManualClock clock;
   collective::GangKeeper keeper({.deadline = absl::Seconds(30), .clock = &clock});
   auto program = Compile(Loop(3, 2), 3);
-  auto gang = keeper.MakeGang({9, "program_under_test", {"worker 0 cpu:0", "worker 0 cpu:1", "worker 1 cpu:0"}});
+  auto gang = keeper.MakeGang({9, "program_under_test", {"worker 0 cpu:0", "worker 0 cpu:1", "worker 1 cpu:0"}, {}});
   std::vector<Execution> executions;
   for (int d = 0; d < 2; ++d) {
     executions.push_back(

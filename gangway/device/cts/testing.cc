@@ -70,7 +70,7 @@ std::shared_ptr<Executable> ConformanceTest::Compile(absl::string_view text, int
 }
 
 std::shared_ptr<collective::Gang> ConformanceTest::MakeGang(int participants) {
-  collective::Launch launch{next_launch_++, "program_under_test", {}};
+  collective::Launch launch{next_launch_++, "program_under_test", {}, {}};
   for (int p = 0; p < participants; ++p) launch.participants.push_back(absl::StrCat("device ", p));
   return keeper_.MakeGang(std::move(launch));
 }

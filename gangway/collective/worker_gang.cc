@@ -1,5 +1,6 @@
-#include "gangway/collective/local_gang.h"
+#include "gangway/collective/worker_gang.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -42,19 +43,29 @@ absl::InlinedVector<Member, 8> Members(const std::vector<Contribution>& contribu
 }  // namespace
 
 // The last thread to finish a piece completes the members, so none waits for another.
-struct LocalGang::SharedWork {
+struct WorkerGang::SharedWork {
   std::unique_ptr<Meeting> meeting;
   std::atomic<int> pieces_left;
 
   SharedWork(std::unique_ptr<Meeting> meeting, int pieces) : meeting(std::move(meeting)), pieces_left(pieces) {}
 };
 
-LocalGang::LocalGang(Launch launch, std::shared_ptr<Crew> crew, const Clock& clock)
-    : launch_(std::move(launch)), crew_(std::move(crew)), clock_(clock) {}
+WorkerGang::WorkerGang(Launch launch, std::shared_ptr<Crew> crew, std::shared_ptr<net::Fabric> fabric,
+                       const Clock& clock)
+    : launch_(std::move(launch)), crew_(std::move(crew)), fabric_(std::move(fabric)), clock_(clock) {}
 
-LocalGang::~LocalGang() { Poison(absl::CancelledError("the launch was dropped")); }
+WorkerGang::~WorkerGang() {
+  bool waiting = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [key, state] : ops_) {
+      for (const auto& group : state.open) waiting |= !group.empty();
+    }
+  }
+  if (waiting) Poison(absl::CancelledError("the launch was dropped"));
+}
 
-void LocalGang::Join(int participant, std::shared_ptr<const Op> op, Contribution contribution) {
+void WorkerGang::Join(int participant, std::shared_ptr<const Op> op, Contribution contribution) {
   absl::Status status = CheckParticipant(launch_, participant, *op);
   if (status.ok() && op->group_of[participant] < 0) {
     ZeroResults(contribution);
@@ -70,8 +81,8 @@ void LocalGang::Join(int participant, std::shared_ptr<const Op> op, Contribution
   if (complete != nullptr) Hold(std::move(complete), op->rank_of[participant]);
 }
 
-std::unique_ptr<LocalGang::Meeting> LocalGang::Arrive(int participant, const std::shared_ptr<const Op>& op,
-                                                      Contribution& contribution) {
+std::unique_ptr<WorkerGang::Meeting> WorkerGang::Arrive(int participant, const std::shared_ptr<const Op>& op,
+                                                        Contribution& contribution) {
   OpState& state = ops_[op->key];
   if (state.visits.empty()) {
     state.visits.assign(launch_.participants.size(), 0);
@@ -90,17 +101,27 @@ std::unique_ptr<LocalGang::Meeting> LocalGang::Arrive(int participant, const std
     meeting->iteration = iteration;
     meeting->start = last_arrival_;
     meeting->contributions.resize(op->groups[group].size());
+    meeting->expected = LocalMembers(*op, group);
     at = open.insert(open.end(), std::move(meeting));
   }
   Meeting& meeting = **at;
   meeting.contributions[op->rank_of[participant]] = std::move(contribution);
-  if (++meeting.arrived < static_cast<int>(meeting.contributions.size())) return nullptr;
+  if (++meeting.arrived < meeting.expected) return nullptr;
   std::unique_ptr<Meeting> complete = std::move(*at);
   open.erase(at);
   return complete;
 }
 
-void LocalGang::Hold(std::unique_ptr<Meeting> meeting, int last_rank) {
+int WorkerGang::LocalMembers(const Op& op, int group) const {
+  const std::vector<int>& members = op.groups[group];
+  if (fabric_ == nullptr) return static_cast<int>(members.size());
+  const net::PeerId self = fabric_->self();
+  return static_cast<int>(
+      std::count_if(members.begin(), members.end(), [&](int member) { return launch_.owners[member] == self; }));
+}
+
+void WorkerGang::Hold(std::unique_ptr<Meeting> meeting, int last_rank) {
+  if (Spans(*meeting)) return Span(std::move(meeting));
   const auto members = Members(meeting->contributions);
   if (absl::Status status = CheckExchange(*meeting->op, members); !status.ok()) {
     status = Annotate(status, absl::StrCat("program ", launch_.program));
@@ -126,7 +147,64 @@ void LocalGang::Hold(std::unique_ptr<Meeting> meeting, int last_rank) {
   crew_->Run(std::move(jobs), /*spread=*/true);
 }
 
-void LocalGang::Finish(std::unique_ptr<Meeting> meeting, const absl::Status& status, int first_rank) {
+// The local members are checked among themselves; those of other workers run the same program.
+void WorkerGang::Span(std::unique_ptr<Meeting> meeting) {
+  SpanningRun run;
+  run.op = meeting->op;
+  run.group = meeting->group;
+  run.launch = launch_.id;
+  run.iteration = meeting->iteration;
+  run.sites = SitesOf(*run.op, run.group, launch_.owners, fabric_->self());
+  run.members = Members(meeting->contributions);
+  absl::InlinedVector<Member, 8> local;
+  for (int rank : run.sites.ranks[run.sites.here]) local.push_back(run.members[rank]);
+  absl::Status status = CheckMembers(*run.op, local, static_cast<int64_t>(run.members.size()));
+  if (!status.ok()) {
+    status = Annotate(status, absl::StrCat("program ", launch_.program));
+    Poison(status);
+    return Finish(std::move(meeting), status, -1);
+  }
+  const absl::Time start = meeting->start;
+  auto op = meeting->op;
+  auto shared = std::make_shared<std::unique_ptr<Meeting>>(std::move(meeting));
+  std::shared_ptr<SpanningExchange> exchange;
+  {
+    absl::MutexLock lock(&mutex_);
+    const int64_t id = next_spanning_++;
+    // The members' launches hold the gang until they are completed.
+    exchange = MakeSpanning(std::move(run), fabric_, crew_, [this, shared, id](const absl::Status& outcome) {
+      EndSpan(id, std::move(*shared), outcome);
+    });
+    spanning_[id] = {std::move(op), start, exchange};
+  }
+  exchange->Start();
+}
+
+void WorkerGang::EndSpan(int64_t id, std::unique_ptr<Meeting> meeting, absl::Status status) {
+  absl::Status earlier;
+  std::shared_ptr<SpanningExchange> ended;  // goes without the lock
+  {
+    absl::MutexLock lock(&mutex_);
+    ended = std::move(spanning_[id].exchange);
+    spanning_.erase(id);
+    earlier = status_;
+  }
+  if (!earlier.ok()) {
+    status = earlier;
+  } else if (!status.ok()) {
+    status = Annotate(status, absl::StrCat("program ", launch_.program));
+    Poison(status);
+  }
+  absl::InlinedVector<Crew::Job, 8> jobs;
+  for (Contribution& contribution : meeting->contributions) {
+    if (contribution.done != nullptr) jobs.push_back({std::move(contribution.done), status});
+  }
+  std::shared_ptr<Crew> crew = crew_;
+  meeting.reset();
+  crew->Hand(std::move(jobs));  // this thread is the network's and must not run programs
+}
+
+void WorkerGang::Finish(std::unique_ptr<Meeting> meeting, const absl::Status& status, int first_rank) {
   if (first_rank >= 0) std::exchange(meeting->contributions[first_rank].done, nullptr)(status);
   absl::InlinedVector<Crew::Job, 8> jobs;
   for (Contribution& contribution : meeting->contributions) {
@@ -138,7 +216,7 @@ void LocalGang::Finish(std::unique_ptr<Meeting> meeting, const absl::Status& sta
   crew->Run(std::move(jobs), /*spread=*/false);
 }
 
-void LocalGang::Poison(const absl::Status& status) {
+void WorkerGang::Poison(const absl::Status& status) {
   std::vector<std::unique_ptr<Meeting>> open;
   absl::Status first;
   {
@@ -152,20 +230,22 @@ void LocalGang::Poison(const absl::Status& status) {
       }
     }
   }
+  if (fabric_ != nullptr) fabric_->Abandon(static_cast<uint64_t>(launch_.id), first);
   for (auto& meeting : open) Finish(std::move(meeting), first, -1);
 }
 
-absl::Status LocalGang::status() const {
+absl::Status WorkerGang::status() const {
   absl::MutexLock lock(&mutex_);
   return status_;
 }
 
-std::string LocalGang::DescribeMissing(const Meeting& meeting) const {
+std::string WorkerGang::DescribeMissing(const Meeting& meeting) const {
   std::vector<std::string> missing;
   size_t more = 0;
   const std::vector<int>& group = meeting.op->groups[meeting.group];
   for (size_t rank = 0; rank < group.size(); ++rank) {
     if (meeting.contributions[rank].done != nullptr) continue;
+    if (fabric_ != nullptr && launch_.owners[group[rank]] != fabric_->self()) continue;
     if (missing.size() < kMostNamed) {
       missing.push_back(launch_.participants[group[rank]]);
     } else {
@@ -175,22 +255,27 @@ std::string LocalGang::DescribeMissing(const Meeting& meeting) const {
   return absl::StrCat(absl::StrJoin(missing, ", "), more > 0 ? absl::StrCat(" and ", more, " more") : "");
 }
 
-void LocalGang::ExpireBefore(absl::Time start) {
-  absl::Status expired;
+std::string WorkerGang::DescribeWait(const Op& op, absl::Time start, const std::string& missing) const {
+  return absl::StrCat("program ", launch_.program, ", launch ", launch_.id, ": ", op.ToString(), " waited ",
+                      absl::FormatDuration(clock_.Now() - start), " for ", missing);
+}
+
+void WorkerGang::ExpireBefore(absl::Time start) {
+  std::string wait;
   {
     absl::MutexLock lock(&mutex_);
     if (last_arrival_ >= start) return;
     for (const auto& [key, state] : ops_) {
       for (const auto& group : state.open) {
-        for (const auto& meeting : group) {
-          expired = absl::DeadlineExceededError(absl::StrCat(
-              "program ", launch_.program, ", launch ", launch_.id, ": ", meeting->op->ToString(), " waited ",
-              absl::FormatDuration(clock_.Now() - meeting->start), " for ", DescribeMissing(*meeting)));
-        }
+        for (const auto& meeting : group) wait = DescribeWait(*meeting->op, meeting->start, DescribeMissing(*meeting));
       }
     }
+    for (const auto& [id, spanning] : spanning_) {
+      auto name = [](std::string* out, net::PeerId id) { absl::StrAppend(out, "worker ", id.value()); };
+      wait = DescribeWait(*spanning.op, spanning.start, absl::StrJoin(spanning.exchange->Missing(), ", ", name));
+    }
   }
-  if (!expired.ok()) Poison(expired);
+  if (!wait.empty()) Poison(absl::DeadlineExceededError(wait));
 }
 
 }  // namespace gangway::collective

@@ -20,6 +20,7 @@
 #include "gangway/controller/controller_server.h"
 #include "gangway/hlo/text.h"
 #include "gangway/ifrt_proxy/server.h"
+#include "gangway/program_api/service.h"
 #include "spdlog/spdlog.h"
 
 namespace gangway::cli {
@@ -74,6 +75,8 @@ absl::Status ServeClients(const ControllerCommandOptions& options) {
   SystemClock clock;
   ifrt_proxy::ServerOptions proxy_options;
   proxy_options.address = options.listen;
+  std::shared_ptr<grpc::Service> programs = program_api::MakeService(server->controller());
+  proxy_options.more_services = {programs.get()};
   GW_ASSIGN_OR_RETURN(auto proxy, ifrt_proxy::StartServer(server->controller(), clock, proxy_options));
   std::string host = options.listen.substr(0, options.listen.rfind(':'));
   std::string clients = absl::StrCat(host, ":", proxy->port());

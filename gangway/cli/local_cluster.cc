@@ -40,18 +40,53 @@ std::string PluginIn(const fs::path& environment) {
   return "";
 }
 
-// Waits for the controller to have all devices, or for the first of both to fail.
-absl::Status AwaitReady(Process& controller, Process& worker) {
+// Waits for the controller to have so many devices, or for the first process to fail. A controller announces each count
+// of devices that joins.
+absl::Status AwaitReady(Process& controller, std::vector<Process>& workers) {
   absl::Time deadline = absl::Now() + kStartDeadline;
   while (true) {
     absl::StatusOr<std::string> ready = controller.AwaitAnnouncement(absl::Milliseconds(20));
     if (ready.ok()) return absl::OkStatus();
     if (!absl::IsDeadlineExceeded(ready.status())) return Annotate(ready.status(), "controller");
-    // A worker announces nothing but why it failed.
-    absl::Status failed = worker.AwaitAnnouncement(absl::Milliseconds(1)).status();
-    if (!absl::IsDeadlineExceeded(failed)) return Annotate(failed, "worker");
-    if (absl::Now() > deadline) return absl::DeadlineExceededError("the worker's devices did not join in time");
+    for (size_t i = 0; i < workers.size(); ++i) {
+      // A worker announces nothing but why it failed.
+      absl::Status failed = workers[i].AwaitAnnouncement(absl::Milliseconds(1)).status();
+      if (!absl::IsDeadlineExceeded(failed)) {
+        return Annotate(failed, workers.size() == 1 ? "worker" : absl::StrCat("worker ", i));
+      }
+    }
+    if (absl::Now() > deadline) return absl::DeadlineExceededError("the workers' devices did not join in time");
   }
+}
+
+// Devices of worker `index`: as equal as they get.
+int DevicesOf(const LocalClusterOptions& options, int index) {
+  return options.devices / options.workers + (index < options.devices % options.workers ? 1 : 0);
+}
+
+absl::StatusOr<Process> StartWorker(const LocalClusterOptions& options, const std::string& controller,
+                                    const std::string& plugin, int index) {
+  ProcessOptions process;
+  process.announces = true;
+  process.environment["GRPC_VERBOSITY"] = "NONE";
+  process.environment["TF_CPP_MIN_LOG_LEVEL"] = "2";  // the plugin's chatter
+  process.environment["UCX_HANDLE_ERRORS"] = "none";  // crashes are ours to report
+  process.environment["UCX_LOG_LEVEL"] = "fatal";     // and so is what happens to peers
+  // XLA allocates the temporaries of every step anew: in huge pages, and in as many heaps as two threads need, a
+  // training step of eight devices is 10 % faster and takes 100 MB less.
+  if (getenv("GLIBC_TUNABLES") == nullptr) {
+    process.environment["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=2";
+  }
+  process.own_group = true;
+  process.command = {ExecutablePath().string(),
+                     "worker",
+                     absl::StrCat("--controller=", controller),
+                     absl::StrCat("--name=worker", index),
+                     absl::StrCat("--rank=", index),
+                     absl::StrCat("--devices=", DevicesOf(options, index)),
+                     absl::StrCat("--plugin=", plugin),
+                     absl::StrCat("--log-level=", options.log_level)};
+  return Process::Start(process);
 }
 
 }  // namespace
@@ -83,6 +118,10 @@ absl::StatusOr<std::string> FindPythonFolder() {
 }
 
 absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& options) {
+  if (options.workers > options.devices) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.workers, " workers for ", options.devices, " devices: each needs one"));
+  }
   std::string plugin = options.plugin;
   if (plugin.empty()) {
     GW_ASSIGN_OR_RETURN(plugin, FindCpuPlugin());
@@ -106,39 +145,30 @@ absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& opti
   std::vector<std::string> addresses = absl::StrSplit(line, ' ');
   if (addresses.size() != 2) return absl::InternalError(absl::StrCat("controller announced '", line, "'"));
 
-  ProcessOptions worker_options;
-  worker_options.announces = true;
-  worker_options.environment["GRPC_VERBOSITY"] = "NONE";
-  worker_options.environment["TF_CPP_MIN_LOG_LEVEL"] = "2";  // the plugin's chatter
-  // XLA allocates the temporaries of every step anew: in huge pages, and in as many heaps as two threads need, a
-  // training step of eight devices is 10 % faster and takes 100 MB less.
-  if (getenv("GLIBC_TUNABLES") == nullptr) {
-    worker_options.environment["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=2";
+  std::vector<Process> workers;
+  for (int i = 0; i < options.workers; ++i) {
+    GW_ASSIGN_OR_RETURN(Process worker, StartWorker(options, addresses[0], plugin, i));
+    workers.push_back(std::move(worker));
   }
-  worker_options.own_group = true;
-  worker_options.command = {ExecutablePath().string(),
-                            "worker",
-                            absl::StrCat("--controller=", addresses[0]),
-                            absl::StrCat("--devices=", options.devices),
-                            absl::StrCat("--plugin=", plugin),
-                            absl::StrCat("--log-level=", options.log_level)};
-  GW_ASSIGN_OR_RETURN(Process worker, Process::Start(worker_options));
-  GW_RETURN_IF_ERROR(AwaitReady(controller, worker));
-  return LocalCluster(std::move(controller), std::move(worker), addresses[1]);
+  GW_RETURN_IF_ERROR(AwaitReady(controller, workers));
+  return LocalCluster(std::move(controller), std::move(workers), addresses[1]);
 }
 
 absl::Status LocalCluster::Check() {
   if (auto ending = controller_.Poll(); ending.has_value() && !std::exchange(reported_controller_, true)) {
     return absl::UnavailableError(absl::StrCat("the controller ", ending->ToString()));
   }
-  if (auto ending = worker_.Poll(); ending.has_value() && !std::exchange(reported_worker_, true)) {
-    return absl::UnavailableError(absl::StrCat("worker 0 ", ending->ToString()));
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    auto ending = workers_[i].Poll();
+    if (!ending.has_value() || reported_workers_[i]) continue;
+    reported_workers_[i] = true;
+    return absl::UnavailableError(absl::StrCat("worker ", i, " ", ending->ToString()));
   }
   return absl::OkStatus();
 }
 
 void LocalCluster::Stop() {
-  worker_.Stop(kStopGrace);
+  for (Process& worker : workers_) worker.Stop(kStopGrace);
   controller_.Stop(kStopGrace);
 }
 

@@ -1,8 +1,10 @@
-// A controller and a worker on this machine, as child processes on loopback: what `run` and `serve` stand on.
+// A controller and workers on this machine, as child processes on loopback: what `run` and `serve` stand on.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "gangway/cli/process.h"
@@ -14,7 +16,8 @@ class App;
 namespace gangway::cli {
 
 struct LocalClusterOptions {
-  int devices = 8;
+  int devices = 8;  // of all workers together
+  int workers = 1;
   int port = 0;             // for clients; 0: any free one
   std::string plugin;       // PJRT plugin; "" finds the CPU plugin
   std::string status_file;  // "" for none
@@ -25,27 +28,30 @@ struct LocalClusterOptions {
 // The options `run` and `serve` share.
 void AddLocalClusterOptions(CLI::App& command, LocalClusterOptions* options);
 
-// Both processes die with this object and with this process. Used from one thread.
+// The processes die with this object and with this process. Used from one thread.
 class LocalCluster {
  public:
   // Returns once clients can be served; says which process failed and why otherwise.
   static absl::StatusOr<LocalCluster> Start(const LocalClusterOptions& options);
 
   const std::string& address() const { return address_; }  // host:port for clients
-  // OK while both live; otherwise which one ended and how (once per process).
+  // OK while all live; otherwise which one ended and how (once per process).
   absl::Status Check();
   bool controller_alive() { return controller_.running(); }
   void Stop();
 
  private:
-  LocalCluster(Process controller, Process worker, std::string address)
-      : controller_(std::move(controller)), worker_(std::move(worker)), address_(std::move(address)) {}
+  LocalCluster(Process controller, std::vector<Process> workers, std::string address)
+      : controller_(std::move(controller)),
+        workers_(std::move(workers)),
+        address_(std::move(address)),
+        reported_workers_(workers_.size()) {}
 
   Process controller_;
-  Process worker_;
+  std::vector<Process> workers_;
   std::string address_;
   bool reported_controller_ = false;
-  bool reported_worker_ = false;
+  std::vector<bool> reported_workers_;
 };
 
 // The CPU plugin's shared library: GANGWAY_PLUGIN, the active virtual environment, the one beside this executable's

@@ -4,7 +4,10 @@
 namespace gangway::cli {
 
 void AddLocalClusterOptions(CLI::App& command, LocalClusterOptions* options) {
-  command.add_option("--devices", options->devices, "Devices of the worker")
+  command.add_option("--devices", options->devices, "Devices, of all workers together")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command.add_option("--workers", options->workers, "Worker processes the devices are spread over")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command.add_option("--port", options->port, "Port for clients; 0 picks a free one")

@@ -97,7 +97,7 @@ void AddRunCommand(CLI::App& app, Action* action) {
   CLI::App* command =
       app.add_subcommand("run", "Run a JAX script on a local cluster: gangway run --devices 8 -- python train.py");
   command->footer(
-      "Starts a controller and a worker on loopback, sets the environment so that stock JAX finds them, runs the "
+      "Starts a controller and workers on loopback, sets the environment so that stock JAX finds them, runs the "
       "command,\n"
       "passes on its output and exit code, and takes everything down, also when interrupted.");
   AddLocalClusterOptions(*command, &options->cluster);

@@ -63,6 +63,10 @@ void AddWorkerCommand(CLI::App& app, Action* action) {
   command->add_option("--name", options->worker.name, "Unique name in the cluster")->capture_default_str();
   command->add_option("--island", options->worker.island, "Island: devices with a fast network of their own")
       ->capture_default_str();
+  command
+      ->add_option("--rank", options->worker.rank,
+                   "Join after the workers of smaller ranks, so that devices are numbered in this order")
+      ->capture_default_str();
   command->add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();
   command->add_option("--announce-fd", options->announce_fd, "Say on this file descriptor why the worker failed");
   command->callback([options, action] { *action = [options] { return RunWorkerCommand(*options); }; });

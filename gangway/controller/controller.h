@@ -20,6 +20,7 @@
 #include "gangway/compile/compile.h"
 #include "gangway/mesh/sharding.h"
 #include "gangway/resource/cluster.h"
+#include "gangway/resource/slice.h"
 #include "gangway/tensor/shape.h"
 
 namespace gangway::controller {
@@ -84,6 +85,7 @@ struct SessionInfo {
   std::string name;    // for logs and errors
   std::string tenant;  // "" is the default tenant
   double weight = 1;
+  int priority = 0;  // a launch of a higher one goes before all waiting ones of lower
 };
 
 struct Statistics {
@@ -103,6 +105,11 @@ class Controller {
   virtual SessionId OpenSession(SessionInfo info) = 0;
   // Frees every array and program the session owns; running programs finish first. Unknown ids are ignored.
   virtual void CloseSession(SessionId session) = 0;
+
+  // Devices of one island for the session's programs; shared with other sessions' slices where the policy says so.
+  virtual absl::StatusOr<std::vector<DeviceId>> MakeSlice(SessionId session, const resource::SliceRequest& request) {
+    return absl::UnimplementedError("this controller makes no slices");
+  }
 
   // --- arrays; each id returned is one reference owned by the session, dropped by Release ---
   virtual absl::StatusOr<ArrayId> MakeArray(SessionId session, ArraySpec spec, std::vector<HostShard> shards) = 0;

@@ -1,5 +1,7 @@
 // Arrays made of the shards of others: joined, taken apart, copied, seen in another way.
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -123,8 +125,46 @@ void RuntimeController::ShareShards(ArrayRecord& a, ArrayRecord& b) {
   b.sharing.push_back(std::move(token));
 }
 
-// One message per worker that gets shards; inside a worker nothing but device memory moves. Between workers the bytes
-// take the way over the controller until workers have channels of their own.
+// Bytes move inside a worker, or straight from the worker that has them to the one that gets them: each is sent once to
+// a worker, however many of its devices want it.
+std::vector<std::pair<WorkerId, net::CopyBuffer>> RuntimeController::PlanMoves(const Layout& layout,
+                                                                               const std::vector<Move>& moves) {
+  std::vector<std::pair<WorkerId, net::CopyBuffer>> plan;
+  auto part_of = [&plan](WorkerId worker) -> net::CopyBuffer& {
+    for (auto& [id, copy] : plan) {
+      if (id == worker) return copy;
+    }
+    return plan.emplace_back(worker, net::CopyBuffer()).second;
+  };
+  for (const auto& share : layout.placement) part_of(share.worker);
+  std::map<std::tuple<WorkerId, ArrayId, int>, size_t> received;  // -> index in the receives of the worker
+  for (const Move& move : moves) {
+    const Layout& source = *arrays_[move.source]->layout;
+    const resource::Device& from = cluster_.device(source.spec.devices[move.from_position]);
+    const resource::Device& to = cluster_.device(layout.spec.devices[move.to_position]);
+    const DimVector& dims = layout.ShardDims(move.to_position);
+    net::CopyBuffer& target = part_of(to.worker);
+    if (from.worker == to.worker) {
+      target.parts.push_back({BufferOf(move.source), from.local, to.local});
+      target.dims.push_back(dims);
+      continue;
+    }
+    // Replicas are the same bytes wherever they are taken from.
+    const bool replicas = source.spec.sharding.has_value() && source.spec.sharding->IsReplicated() &&
+                          source.spec.sharding->manual.empty() && layout.spec.shard_dims.size() == 1;
+    auto [at, is_new] =
+        received.try_emplace({to.worker, move.source, replicas ? -1 : move.from_position}, target.receives.size());
+    if (!is_new && target.receives[at->second].dims == dims) {
+      target.receives[at->second].to.push_back(to.local);
+      continue;
+    }
+    const net::PeerId sender(from.worker.value()), receiver(to.worker.value());
+    target.receives.push_back({sender, move.to_position, dims, {to.local}});
+    part_of(from.worker).sends.push_back({BufferOf(move.source), from.local, receiver, move.to_position});
+  }
+  return plan;
+}
+
 absl::StatusOr<ArrayId> RuntimeController::MoveShards(SessionId session, std::shared_ptr<const Layout> layout,
                                                       const std::vector<Move>& moves, std::string what) {
   GW_RETURN_IF_ERROR(CheckSession(session));
@@ -134,87 +174,35 @@ absl::StatusOr<ArrayId> RuntimeController::MoveShards(SessionId session, std::sh
       return MakeErrorArray(session, layout->spec, std::move(error));
     }
   }
+  auto plan = PlanMoves(*layout, moves);
   std::vector<WorkerId> workers;
-  for (const auto& share : layout->placement) workers.push_back(share.worker);
+  for (const auto& [worker, copy] : plan) {
+    const Placement alone = {resource::Share{worker, {}}};
+    if (!copy.sends.empty() || !copy.receives.empty()) GW_RETURN_IF_ERROR_WITH(CheckFabric(alone), what);
+    workers.push_back(worker);
+  }
   auto graph = std::make_shared<const dataflow::Graph>(
       dataflow::SingleNode(dataflow::NodeKind::kCopy, what, static_cast<int>(moves.size()), 1, workers));
   Command command;
   command.task = NewTask(session, what, std::move(graph));
   const ArrayId id = AddArray(session, layout, command.task);
-  ArrayRecord& target = *arrays_[id];
   command.task->first_output = BufferOf(id);
   command.task->num_outputs = 1;
-  std::vector<const Move*> move_to(layout->spec.devices.size(), nullptr);
-  for (const Move& move : moves) move_to[move.to_position] = &move;
-
-  for (const resource::Share& share : layout->placement) {
-    net::CopyBuffer copy;
+  for (const Move& move : moves) {
+    ArrayRecord& source = *arrays_[move.source];
+    if (source.layout->spec.devices[move.from_position] == layout->spec.devices[move.to_position]) {
+      ShareShards(source, *arrays_[id]);
+    }
+  }
+  for (auto& [worker, copy] : plan) {
     copy.buffer = BufferOf(id);
     copy.task = command.task->id;
-    bool local = true;
-    bool reshapes = false;
-    for (const auto& member : share.members) {
-      const Move& move = *move_to[member.position];
-      ArrayRecord& source = *arrays_[move.source];
-      const resource::Device& from = cluster_.device(source.layout->spec.devices[move.from_position]);
-      local &= from.worker == share.worker;
-      const DimVector& dims = layout->ShardDims(member.position);
-      const bool reshape = dims != source.layout->ShardDims(move.from_position);
-      reshapes |= reshape;
-      copy.parts.push_back({BufferOf(move.source), from.local, member.local});
-      copy.dims.push_back(dims);
-      if (from.worker == share.worker && from.local == member.local) ShareShards(source, target);
-    }
-    if (!reshapes) copy.dims.clear();
-    if (local) {
-      command.messages.push_back({share.worker, std::move(copy)});
-    } else {
-      Relay(command.task, layout, share, move_to, &command);
-    }
+    copy.dtype = layout->spec.dtype;
+    for (const auto& send : copy.sends) Introduce(worker, WorkerId(send.to.value()));
+    command.messages.push_back({worker, std::move(copy)});
   }
   Run(session, std::move(command));
   return id;
-}
-
-// A worker gets its shards from others: they are announced to it, fetched from their owners and made when the last has
-// come.
-void RuntimeController::Relay(const std::shared_ptr<TaskRecord>& task, std::shared_ptr<const Layout> layout,
-                              const resource::Share& share, const std::vector<const Move*>& move_to, Command* command) {
-  struct Gathering {
-    net::MakeBuffer make;
-    size_t missing = 0;
-    absl::Status status;
-  };
-  auto gathering = std::make_shared<Gathering>();
-  gathering->make.buffer = task->first_output;
-  gathering->make.task = task->id;
-  gathering->make.dtype = layout->spec.dtype;
-  gathering->missing = share.members.size();
-  net::ExpectBuffer expect{task->first_output, {}};
-  for (const auto& member : share.members) {
-    expect.devices.push_back(member.local);
-    gathering->make.pieces.push_back({net::Payload(), layout->ShardDims(member.position), {member.local}});
-  }
-  const WorkerId target = share.worker;
-  command->messages.push_back({target, std::move(expect)});
-  for (size_t i = 0; i < share.members.size(); ++i) {
-    const Move& move = *move_to[share.members[i].position];
-    const ArraySpec& source = arrays_[move.source]->layout->spec;
-    const resource::Device& from = cluster_.device(source.devices[move.from_position]);
-    const net::RequestId request(next_request_++);
-    requests_[request] = {from.worker, [this, gathering, task, target, i](net::Fetched fetched) {
-                            gathering->status.Update(fetched.status);
-                            gathering->make.pieces[i].bytes = std::move(fetched.bytes);
-                            if (--gathering->missing > 0) return;
-                            if (!gathering->status.ok()) {
-                              SendTo(target, net::PoisonBuffers{{gathering->make.buffer}, gathering->status}, nullptr);
-                              return PartDone(task, target, gathering->status);
-                            }
-                            SendTo(target, std::move(gathering->make), task);
-                            if (task->watched) SendTo(target, net::WatchTasks{{task->id}}, nullptr);
-                          }};
-    command->messages.push_back({from.worker, net::FetchShard{request, BufferOf(move.source), from.local}});
-  }
 }
 
 }  // namespace gangway::controller

@@ -115,8 +115,7 @@ void RuntimeController::CompiledProgram(ProgramId id, absl::StatusOr<compile::Co
 absl::Status RuntimeController::Lower(ProgramRecord& record) {
   const compile::CompiledProgram& compiled = record.compiled->compiled;
   if (record.placement.size() > 1 && !compiled.stats.collectives.empty()) {
-    return absl::UnimplementedError(absl::StrCat("has collectives between devices of ", record.placement.size(),
-                                                 " workers; only those inside one worker are served"));
+    GW_RETURN_IF_ERROR(CheckFabric(record.placement));
   }
   for (const compile::ValueInfo& value : compiled.parameters) {
     GW_ASSIGN_OR_RETURN(auto layout, LayoutOf(value, *record.compiled, record.placement));
@@ -152,7 +151,9 @@ void RuntimeController::Load(ProgramRecord& record, WorkerId worker) {
       const resource::Device& device = cluster_.device(id);
       load.participants.push_back(
           absl::StrCat("worker ", WorkerName(device.worker), " ", device.kind, ":", device.local));
+      if (record.placement.size() > 1) load.owners.push_back(net::PeerId(device.worker.value()));
     }
+    for (const resource::Share& share : record.placement) Introduce(worker, share.worker);
   }
   record.loading.insert(worker);
   WorkerLink& link = *links_[worker.value()];

@@ -52,7 +52,20 @@ void RuntimeController::CloseSession(SessionId id) {
     if (session->tenants[island].value() < 0) continue;
     schedulers_.at(static_cast<int>(island)).RemoveTenant(session->tenants[island]);
   }
+  for (DeviceId device : session->sliced) --slices_on_[device.value()];
   sessions_.erase(id);
+}
+
+absl::StatusOr<std::vector<DeviceId>> RuntimeController::MakeSlice(SessionId session,
+                                                                   const resource::SliceRequest& request) {
+  GW_CHECK(loop_->InLoop());
+  GW_RETURN_IF_ERROR(CheckSession(session));
+  slices_on_.resize(cluster_.devices().size());
+  GW_ASSIGN_OR_RETURN_WITH(std::vector<DeviceId> devices, resource::PlanSlice(cluster_, request, slices_on_), "slice");
+  for (DeviceId device : devices) ++slices_on_[device.value()];
+  std::vector<DeviceId>& sliced = FindSession(session)->sliced;
+  sliced.insert(sliced.end(), devices.begin(), devices.end());
+  return devices;
 }
 
 SessionRecord* RuntimeController::FindSession(SessionId id) {
@@ -177,6 +190,7 @@ void RuntimeController::PartDone(const std::shared_ptr<TaskRecord>& task, Worker
       poison.buffers.push_back(net::BufferId(task->first_output.value() + i));
     }
     poison.status = task->error;
+    poison.task = task->id;
     for (WorkerId other : task->progress.graph().nodes[0].workers) {
       if (other != worker && cluster_.worker(other).alive) SendTo(other, poison, nullptr);
     }

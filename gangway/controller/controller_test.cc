@@ -8,6 +8,7 @@
 #include "gangway/base/strand.h"
 #include "gangway/controller/runtime_controller.h"
 #include "gangway/device/modelled/modelled_device.h"
+#include "gangway/net/inproc/inproc_fabric.h"
 #include "gangway/net/sim/sim_network.h"
 #include "gangway/worker/worker.h"
 #include "gmock/gmock.h"
@@ -87,6 +88,7 @@ class ClusterTest : public testing::TestWithParam<uint64_t> {
     node.loop = std::make_shared<Strand>(&timeline_.executor());
     auto [ours, theirs] = network_.Connect(name);
     worker::WorkerOptions options;
+    options.fabric = fabrics_.Make();
     options.name = name;
     options.client = node.client.get();
     options.gangs = &gangs_;
@@ -181,6 +183,8 @@ class ClusterTest : public testing::TestWithParam<uint64_t> {
   SimTimeline timeline_{GetParam()};
   net::SimNetwork network_{timeline_};
   Strand loop_{&timeline_.executor()};
+  net::InprocFabrics fabrics_{
+      [this](size_t, std::function<void()> deliver) { timeline_.After(absl::Microseconds(20), std::move(deliver)); }};
   collective::GangKeeper gangs_{{.helper_threads = 0, .clock = &timeline_.clock()}};
   std::map<std::string, Node> nodes_;
   std::unique_ptr<RuntimeController> controller_;

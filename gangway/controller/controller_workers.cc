@@ -102,6 +102,11 @@ void RuntimeController::OnHello(const std::shared_ptr<WorkerLink>& link, net::He
     return Lose(link, absl::InvalidArgumentError(absl::StrCat("worker ", hello.worker, " offers ", hello.devices.size(),
                                                               " devices in island ", hello.island)));
   }
+  if (hello.rank > static_cast<int>(links_.size()) && !early_.contains(hello.rank)) {
+    const int rank = hello.rank;
+    early_.emplace(rank, std::pair(link, std::move(hello)));
+    return;
+  }
   resource::WorkerOffer offer{hello.worker, hello.island, {}};
   for (const auto& device : hello.devices) offer.devices.push_back({device.kind, device.coords});
   auto id = cluster_.Register(offer);
@@ -109,6 +114,7 @@ void RuntimeController::OnHello(const std::shared_ptr<WorkerLink>& link, net::He
   strangers_.erase(std::find(strangers_.begin(), strangers_.end(), link));
   link->id = *id;
   link->name = hello.worker;
+  link->fabric = std::move(hello.fabric);
   if (id->value() < static_cast<int>(links_.size())) {
     links_[id->value()] = link;  // it is back
   } else {
@@ -120,7 +126,7 @@ void RuntimeController::OnHello(const std::shared_ptr<WorkerLink>& link, net::He
     }
   }
   Log(absl::StrCat("worker ", link->name, " joined with ", hello.devices.size(), " ", hello.platform, " devices"));
-  SendTo(*id, net::Welcome{cluster_.worker(*id).first_device.value()}, nullptr);
+  SendTo(*id, net::Welcome{cluster_.worker(*id).first_device.value(), net::PeerId(id->value())}, nullptr);
   // A worker that is back knows no program any more.
   for (auto& [program_id, program] : programs_) {
     if (program->compiled == nullptr || !program->error.ok()) continue;
@@ -129,6 +135,11 @@ void RuntimeController::OnHello(const std::shared_ptr<WorkerLink>& link, net::He
     }
   }
   ResolveDeviceWaiters();
+  if (auto next = early_.find(static_cast<int>(links_.size())); next != early_.end()) {
+    auto [waiting, its_hello] = std::move(next->second);
+    early_.erase(next);
+    if (!waiting->lost) OnHello(waiting, std::move(its_hello));
+  }
 }
 
 Future<Unit> RuntimeController::DevicesReady(int count) {
@@ -188,6 +199,25 @@ void RuntimeController::SendTo(WorkerId worker, net::Message message, const std:
   });
 }
 
+void RuntimeController::Introduce(WorkerId a, WorkerId b) {
+  if (a == b) return;
+  for (auto [who, whom] : {std::pair(a, b), std::pair(b, a)}) {
+    const WorkerLink& peer = *links_[whom.value()];
+    if (!links_[who.value()]->peers.insert(whom).second) continue;
+    SendTo(who, net::Peer{net::PeerId(whom.value()), peer.name, peer.fabric}, nullptr);
+  }
+}
+
+absl::Status RuntimeController::CheckFabric(const Placement& placement) const {
+  for (const resource::Share& share : placement) {
+    const WorkerLink& link = *links_[share.worker.value()];
+    if (link.fabric.empty()) {
+      return absl::UnimplementedError(absl::StrCat("worker ", link.name, " has no data plane to other workers"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 void RuntimeController::FlushFrees(WorkerLink& link) {
   if (link.unfreed.empty()) return;
   (void)link.channel->SendLater(net::FreeBuffers{std::exchange(link.unfreed, {})});
@@ -234,6 +264,10 @@ void RuntimeController::Lose(const std::shared_ptr<WorkerLink>& link, const absl
     return;
   }
   cluster_.MarkLost(link->id);
+  for (const auto& other : links_) {
+    if (other->peers.erase(link->id) == 0 || other->lost) continue;
+    SendTo(other->id, net::PeerLost{net::PeerId(link->id.value()), lost}, nullptr);
+  }
   FailWhatItOwned(link->id, lost);
 }
 

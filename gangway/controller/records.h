@@ -99,6 +99,7 @@ struct SessionRecord {
   SessionInfo info;
   std::vector<sched::TenantId> tenants;  // by island
   absl::flat_hash_map<ProgramId, int> programs;
+  std::vector<DeviceId> sliced;  // devices of its slices, once for each
   // Behind a launch that waits for the scheduler: whatever the session does next must come after it, since it may name
   // what the launch makes. Usually empty.
   std::deque<Command> held;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "gangway/base/strand.h"
@@ -71,6 +72,7 @@ class RuntimeController final : public Controller {
   const std::vector<DeviceInfo>& devices() const override { return devices_; }
   SessionId OpenSession(SessionInfo info) override;
   void CloseSession(SessionId session) override;
+  absl::StatusOr<std::vector<DeviceId>> MakeSlice(SessionId session, const resource::SliceRequest& request) override;
   absl::StatusOr<ArrayId> MakeArray(SessionId session, ArraySpec spec, std::vector<HostShard> shards) override;
   ArrayId MakeErrorArray(SessionId session, ArraySpec spec, absl::Status error) override;
   absl::StatusOr<ArrayId> Assemble(SessionId session, ArraySpec spec, absl::Span<const ArrayId> parts) override;
@@ -99,7 +101,9 @@ class RuntimeController final : public Controller {
     WorkerId id{-1};   // -1 until then
     absl::Time last_heard;
     net::Heartbeat beat;
-    std::vector<net::BufferId> unfreed;  // to be freed with the next message
+    std::vector<net::BufferId> unfreed;   // to be freed with the next message
+    std::string fabric;                   // its end of the data plane; empty: none
+    absl::flat_hash_set<WorkerId> peers;  // it has been told of
     bool lost = false;
   };
   using Bytes = std::shared_ptr<const std::string>;
@@ -126,6 +130,10 @@ class RuntimeController final : public Controller {
   // Sends now; a failure is the task's, or loses the worker's answer.
   void SendTo(WorkerId worker, net::Message message, const std::shared_ptr<TaskRecord>& task);
   void FlushFrees(WorkerLink& link);
+  // Both know how to reach each other from here on.
+  void Introduce(WorkerId a, WorkerId b);
+  // UNIMPLEMENTED naming one that cannot be reached by others.
+  absl::Status CheckFabric(const Placement& placement) const;
   const std::string& WorkerName(WorkerId worker) const { return cluster_.worker(worker).name; }
   void Log(const std::string& line) const;
 
@@ -154,8 +162,8 @@ class RuntimeController final : public Controller {
   void FreeData(ArrayId id, const ArrayRecord& array);
   absl::StatusOr<ArrayId> MoveShards(SessionId session, std::shared_ptr<const Layout> layout,
                                      const std::vector<Move>& moves, std::string what);
-  void Relay(const std::shared_ptr<TaskRecord>& task, std::shared_ptr<const Layout> layout,
-             const resource::Share& share, const std::vector<const Move*>& move_to, Command* command);
+  // Every worker's part of the moves, by worker.
+  std::vector<std::pair<WorkerId, net::CopyBuffer>> PlanMoves(const Layout& layout, const std::vector<Move>& moves);
   static void ShareShards(ArrayRecord& a, ArrayRecord& b);
 
   // --- programs (controller_programs.cc) ---
@@ -178,6 +186,7 @@ class RuntimeController final : public Controller {
   std::vector<DeviceInfo> devices_;
   std::vector<std::shared_ptr<WorkerLink>> links_;  // by worker id: the connection it has, or had last
   std::vector<std::shared_ptr<WorkerLink>> strangers_;
+  std::map<int, std::pair<std::shared_ptr<WorkerLink>, net::Hello>> early_;  // by rank: smaller ones are to join first
   std::vector<std::pair<int, Promise<Unit>>> device_waiters_;
 
   absl::flat_hash_map<SessionId, SessionRecord> sessions_;
@@ -187,6 +196,7 @@ class RuntimeController final : public Controller {
   absl::flat_hash_map<TaskId, std::shared_ptr<TaskRecord>> tasks_;
   absl::flat_hash_map<net::RequestId, Request> requests_;
   std::map<int, sched::GangScheduler> schedulers_;  // by island
+  std::vector<int> slices_on_;                      // by device: how many slices it is part of
   uint64_t next_session_ = 1, next_array_ = 1, next_program_ = 1, next_task_ = 1, next_request_ = 1;
   int64_t pending_launches_ = 0;
   int next_compile_executor_ = 0;

@@ -210,8 +210,9 @@ class Service final : public GrpcIfrtService::Service {
     options.session_id = id;
     options.info = std::move(info);
     auto buffers = std::make_shared<HostBuffers>(options_.host_buffer_capacity);
-    auto session = std::make_shared<Session>(controller_, clock_, buffers, options,
-                                             [outbox](IfrtResponse response) { outbox->Add(std::move(response)); });
+    auto session = std::make_shared<Session>(
+        controller_, clock_, buffers, options,
+        [outbox](IfrtResponse response, bool urgent) { outbox->Add(std::move(response), urgent); });
     controller_.loop().Post([session] { session->Open(); });
     sessions_.Put(id, session);
     std::thread writer([outbox, stream] { Write(*outbox, stream); });
@@ -286,6 +287,7 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(controller::Controller& cont
   builder.SetMaxReceiveMessageSize(static_cast<int>(std::min<int64_t>(options.max_message_bytes, INT32_MAX)));
   builder.SetMaxSendMessageSize(-1);
   builder.RegisterService(service.get());
+  for (grpc::Service* more : options.more_services) builder.RegisterService(more);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
     return absl::AlreadyExistsError(absl::StrCat("cannot listen on ", options.address, ": address in use or not ours"));

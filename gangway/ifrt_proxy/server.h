@@ -3,10 +3,15 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "gangway/base/clock.h"
 #include "gangway/controller/controller.h"
+
+namespace grpc {
+class Service;
+}
 
 namespace gangway::ifrt_proxy {
 
@@ -15,6 +20,8 @@ struct ServerOptions {
   int64_t host_buffer_capacity = int64_t{8} << 30;  // bytes a session may have in flight beside its stream
   int max_sessions = 256;
   int64_t max_message_bytes = int64_t{1} << 30;
+  // Served at the same address; not owned, must outlive the server.
+  std::vector<grpc::Service*> more_services;
 };
 
 // Serves until destroyed, which ends every session first. The controller must outlive it. Thread-safe.

@@ -24,17 +24,24 @@ std::vector<uint64_t> NeededHostBuffers(const IfrtRequest& request) {
   return handles;
 }
 
+// Nobody waits for the answer: the client has named the results itself and goes on.
+bool IsSilent(const IfrtRequest& request) {
+  return request.loaded_executable_execute_request().result_array_handle_size() > 0 ||
+         request.has_destruct_array_request();
+}
+
 }  // namespace
 
 Reply::Reply(std::shared_ptr<const Sink> sink, const IfrtRequest& request)
     : sink_(std::move(sink)),
       operation_(request.request_metadata().op_id()),
       // A response has the field number of its request.
-      response_field_(request.request_case()) {}
+      response_field_(request.request_case()),
+      urgent_(!IsSilent(request)) {}
 
 void Reply::Send(IfrtResponse response) const {
   response.mutable_response_metadata()->set_op_id(operation_);
-  (*sink_)(std::move(response));
+  (*sink_)(std::move(response), urgent_);
 }
 
 IfrtResponse Reply::Empty() const {

@@ -26,7 +26,8 @@ using xla::ifrt::proxy::IfrtResponse;
 // Answers one request, exactly once, now or later. Copyable; calls after the session has closed do nothing.
 class Reply {
  public:
-  using Sink = std::function<void(IfrtResponse)>;
+  // `urgent`: the client may be waiting for it; the others may wait a little for company.
+  using Sink = std::function<void(IfrtResponse, bool urgent)>;
   Reply(std::shared_ptr<const Sink> sink, const IfrtRequest& request);
 
   // `response` needs its case set; the operation id is filled in here.
@@ -42,6 +43,7 @@ class Reply {
   std::shared_ptr<const Sink> sink_;  // shared with all replies of the session
   uint64_t operation_;
   int response_field_;
+  bool urgent_;
 };
 
 // A loaded executable of the client. Programs are immutable and shared with the controller.

@@ -74,7 +74,7 @@ class SessionTest : public testing::Test {
   std::vector<IfrtResponse> responses_;
   std::shared_ptr<Session> session_ =
       std::make_shared<Session>(controller_, clock_, buffers_, Session::Options{7, {}, absl::Minutes(2)},
-                                [this](IfrtResponse response) { responses_.push_back(std::move(response)); });
+                                [this](IfrtResponse response, bool) { responses_.push_back(std::move(response)); });
   uint64_t operation_ = 0;
 };
 

@@ -11,12 +11,13 @@
 
 #include "absl/status/status.h"
 #include "gangway/base/strong_id.h"
+#include "gangway/net/fabric.h"
 #include "gangway/net/payload.h"
 #include "gangway/tensor/dtype.h"
 
 namespace gangway::net {
 
-inline constexpr int kProtocolVersion = 1;
+inline constexpr int kProtocolVersion = 2;
 
 using BufferId = StrongId<struct BufferIdTag, uint64_t>;    // a logical buffer: at most one shard per device
 using ProgramId = StrongId<struct ProgramIdTag, uint64_t>;  // a loaded per-device program
@@ -42,6 +43,8 @@ struct Hello {
   std::string platform;
   int island = 0;
   std::vector<DeviceDescription> devices;
+  std::string fabric;  // where its end of the data plane is; empty: it has none
+  int rank = -1;       // joins after those of smaller ranks, so that devices are numbered so; -1: when it comes
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -83,7 +86,22 @@ struct Heartbeat {
 // Answer to Hello. A refused worker hears why by the channel's close reason instead.
 struct Welcome {
   int first_device = 0;  // cluster-wide id of the worker's device 0, for messages
+  PeerId self;           // its number among the workers
   friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+
+// Another worker and how to reach it: before the first message that names it, and again when it came back.
+struct Peer {
+  PeerId peer;
+  std::string name;
+  std::string fabric;
+  friend bool operator==(const Peer&, const Peer&) = default;
+};
+
+struct PeerLost {
+  PeerId peer;
+  absl::Status status;
+  friend bool operator==(const PeerLost&, const PeerLost&) = default;
 };
 
 struct LoadProgram {
@@ -98,6 +116,7 @@ struct LoadProgram {
   int num_partitions = 1;
   std::vector<Partition> partitions;      // those of this worker
   std::vector<std::string> participants;  // by partition: the device's name; empty when the program has no collectives
+  std::vector<PeerId> owners;             // by partition; empty when all are the receiver's
   friend bool operator==(const LoadProgram&, const LoadProgram&) = default;
 };
 
@@ -128,7 +147,8 @@ struct ExpectBuffer {
   friend bool operator==(const ExpectBuffer&, const ExpectBuffer&) = default;
 };
 
-// A buffer made of shards of others: shared where the device is the same, copied otherwise.
+// A buffer made of shards of others: shared where the device is the same, copied otherwise. Shards of other workers
+// come straight from them, by the fabric: who receives one and who sends it both get this message.
 struct CopyBuffer {
   struct Part {
     BufferId source;
@@ -136,10 +156,27 @@ struct CopyBuffer {
     int to = 0;
     friend bool operator==(const Part&, const Part&) = default;
   };
+  struct Send {
+    BufferId source;
+    int from = 0;
+    PeerId to;
+    int position = 0;  // of the shard in the new array
+    friend bool operator==(const Send&, const Send&) = default;
+  };
+  struct Receive {
+    PeerId from;
+    int position = 0;
+    Dims dims;
+    std::vector<int> to;  // each gets a copy
+    friend bool operator==(const Receive&, const Receive&) = default;
+  };
   BufferId buffer;
   TaskId task;
   std::vector<Part> parts;
   std::vector<Dims> dims;  // by part: new extents of equal bytes; empty: as in the source
+  std::vector<Send> sends;
+  std::vector<Receive> receives;
+  DType dtype = DType::kInvalid;  // of what is received
   friend bool operator==(const CopyBuffer&, const CopyBuffer&) = default;
 };
 
@@ -172,6 +209,7 @@ struct FreeBuffers {
 struct PoisonBuffers {
   std::vector<BufferId> buffers;
   absl::Status status;
+  TaskId task;  // what was to make them, if not 0: what it does between workers ends
   friend bool operator==(const PoisonBuffers&, const PoisonBuffers&) = default;
 };
 
@@ -183,7 +221,7 @@ struct WatchTasks {
 
 using Message =
     std::variant<Hello, ProgramLoaded, TasksDone, Fetched, Heartbeat, Welcome, LoadProgram, UnloadProgram, MakeBuffer,
-                 ExpectBuffer, CopyBuffer, Launch, FetchShard, FreeBuffers, PoisonBuffers, WatchTasks>;
+                 ExpectBuffer, CopyBuffer, Launch, FetchShard, FreeBuffers, PoisonBuffers, WatchTasks, Peer, PeerLost>;
 
 // "launch", "make_buffer", ...: for traces and messages.
 const char* MessageName(const Message& message);

@@ -1,6 +1,6 @@
 #include "gangway/resource/cluster.h"
 
-#include "gangway/resource/first_fit.h"
+#include "gangway/resource/slice.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -38,17 +38,47 @@ TEST(ClusterTest, AWorkerComesBackUnderItsName) {
   EXPECT_EQ(cluster.devices().size(), 2);
 }
 
-TEST(FirstFitTest, StaysInOneIslandAndSkipsWhatIsTakenOrLost) {
+TEST(SliceTest, FirstFitStaysInOneIslandAndSkipsWhatIsTakenOrLost) {
   Cluster cluster;
   ASSERT_TRUE(cluster.Register(Offer("a", 2, 0)).ok());
   ASSERT_TRUE(cluster.Register(Offer("b", 4, 1)).ok());
-  EXPECT_THAT(*PlanSliceFirstFit(cluster, {2, {}}, {}), ElementsAre(DeviceId(0), DeviceId(1)));
-  EXPECT_THAT(*PlanSliceFirstFit(cluster, {2, {}}, {DeviceId(0)}), ElementsAre(DeviceId(2), DeviceId(3)));
-  EXPECT_THAT(*PlanSliceFirstFit(cluster, {1, 1}, {DeviceId(2)}), ElementsAre(DeviceId(3)));
-  auto none = PlanSliceFirstFit(cluster, {5, {}}, {});
-  EXPECT_TRUE(absl::IsResourceExhausted(none.status())) << none.status();
+  auto plan = [&](int devices, std::optional<int> island, std::vector<int> load) {
+    return PlanSlice(cluster, {devices, island, "first_fit"}, load);
+  };
+  EXPECT_THAT(*plan(2, {}, {0, 0, 0, 0, 0, 0}), ElementsAre(DeviceId(0), DeviceId(1)));
+  EXPECT_THAT(*plan(2, {}, {1, 0, 0, 0, 0, 0}), ElementsAre(DeviceId(2), DeviceId(3)));
+  EXPECT_THAT(*plan(1, 1, {0, 0, 1, 0, 0, 0}), ElementsAre(DeviceId(3)));
+  EXPECT_TRUE(absl::IsResourceExhausted(plan(5, {}, {0, 0, 0, 0, 0, 0}).status()));
   cluster.MarkLost(WorkerId(1));
-  EXPECT_FALSE(PlanSliceFirstFit(cluster, {1, 1}, {}).ok());
+  EXPECT_FALSE(plan(1, 1, {0, 0, 0, 0, 0, 0}).ok());
+}
+
+TEST(SliceTest, SpreadTakesTheLeastLoadedTogether) {
+  Cluster cluster;
+  ASSERT_TRUE(cluster.Register(Offer("a", 4, 0)).ok());
+  ASSERT_TRUE(cluster.Register(Offer("b", 2, 1)).ok());
+  EXPECT_THAT(*PlanSlice(cluster, {2, {}, ""}, {1, 0, 2, 0, 0, 0}), ElementsAre(DeviceId(1), DeviceId(3)));
+  EXPECT_THAT(*PlanSlice(cluster, {2, {}, ""}, {1, 1, 2, 0, 0, 0}), ElementsAre(DeviceId(4), DeviceId(5)));
+  EXPECT_THAT(*PlanSlice(cluster, {3, {}, ""}, {1, 1, 2, 0, 0, 0}), ElementsAre(DeviceId(0), DeviceId(1), DeviceId(3)));
+}
+
+TEST(SliceTest, PackUsesFewWorkers) {
+  Cluster cluster;
+  ASSERT_TRUE(cluster.Register(Offer("a", 1)).ok());
+  ASSERT_TRUE(cluster.Register(Offer("b", 4)).ok());
+  ASSERT_TRUE(cluster.Register(Offer("c", 2)).ok());
+  const std::vector<int> load(7, 0);
+  EXPECT_THAT(*PlanSlice(cluster, {2, {}, "pack"}, load), ElementsAre(DeviceId(5), DeviceId(6)));
+  EXPECT_THAT(*PlanSlice(cluster, {5, {}, "pack"}, load),
+              ElementsAre(DeviceId(0), DeviceId(1), DeviceId(2), DeviceId(3), DeviceId(4)));
+}
+
+TEST(SliceTest, MistakesAreNamed) {
+  Cluster cluster;
+  ASSERT_TRUE(cluster.Register(Offer("a", 1)).ok());
+  const std::vector<int> load(1, 0);
+  EXPECT_THAT(PlanSlice(cluster, {0, {}, ""}, load).status().message(), HasSubstr("a slice of 0 devices"));
+  EXPECT_THAT(PlanSlice(cluster, {1, {}, "best"}, load).status().message(), HasSubstr("\"best\" is none of"));
 }
 
 }  // namespace

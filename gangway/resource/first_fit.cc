@@ -1,32 +1,20 @@
-#include "gangway/resource/first_fit.h"
-
 #include <algorithm>
-#include <map>
 
-#include "absl/strings/str_cat.h"
+#include "gangway/resource/slice.h"
 
 namespace gangway::resource {
 
-absl::StatusOr<std::vector<DeviceId>> PlanSliceFirstFit(const Cluster& cluster, const SliceRequest& request,
-                                                        absl::Span<const DeviceId> taken) {
-  if (request.devices < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("a slice of ", request.devices, " devices"));
-  }
-  std::map<int, std::vector<DeviceId>> free;  // by island
-  for (const Device& device : cluster.devices()) {
-    const bool fits = !request.island.has_value() || device.island == *request.island;
-    const bool is_free = std::find(taken.begin(), taken.end(), device.id) == taken.end();
-    if (fits && is_free && cluster.worker(device.worker).alive) free[device.island].push_back(device.id);
-  }
+absl::StatusOr<std::vector<DeviceId>> PlanFirstFit(const Cluster& cluster, const SliceRequest& request,
+                                                   absl::Span<const int> load) {
   size_t most = 0;
-  for (auto& [island, devices] : free) {
-    most = std::max(most, devices.size());
-    if (devices.size() < static_cast<size_t>(request.devices)) continue;
-    devices.resize(request.devices);
-    return devices;
+  for (IslandDevices& island : CandidateDevices(cluster, request)) {
+    std::erase_if(island.devices, [&](DeviceId device) { return load[device.value()] > 0; });
+    most = std::max(most, island.devices.size());
+    if (island.devices.size() < static_cast<size_t>(request.devices)) continue;
+    island.devices.resize(request.devices);
+    return island.devices;
   }
-  return absl::ResourceExhaustedError(
-      absl::StrCat("no island has ", request.devices, " free devices; the most free ones in one island: ", most));
+  return NoIslandHas(request, most);
 }
 
 }  // namespace gangway::resource

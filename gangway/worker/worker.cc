@@ -11,22 +11,10 @@
 namespace gangway::worker {
 namespace {
 
-// Beyond what any array has; keeps a malformed message from overflowing.
-constexpr int kMaxDims = 64;
-
 absl::Status CheckBytes(const net::MakeBuffer::Piece& piece, DType dtype) {
-  if (!IsElement(dtype)) return absl::InvalidArgumentError("no element type");
-  if (piece.dims.size() > kMaxDims) return absl::InvalidArgumentError("too many dimensions");
-  uint64_t bytes = ByteWidth(dtype);
-  for (int64_t dim : piece.dims) {
-    if (dim < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(dim), &bytes)) {
-      return absl::InvalidArgumentError("dimensions out of range");
-    }
-  }
-  if (bytes != piece.bytes.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("got ", piece.bytes.size(), " bytes for ", bytes));
-  }
-  return absl::OkStatus();
+  GW_ASSIGN_OR_RETURN(uint64_t bytes, DenseBytes(dtype, piece.dims));
+  if (bytes == piece.bytes.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("got ", piece.bytes.size(), " bytes for ", bytes));
 }
 
 }  // namespace
@@ -75,6 +63,8 @@ void Worker::Start() {
   hello.worker = options_.name;
   hello.platform = std::string(options_.client->platform());
   hello.island = options_.island;
+  hello.rank = options_.rank;
+  if (options_.fabric != nullptr) hello.fabric = options_.fabric->address();
   for (device::Device* device : options_.client->devices()) {
     net::DeviceDescription description;
     description.kind = std::string(device->kind());
@@ -90,7 +80,8 @@ void Worker::Start() {
 void Worker::Tick() {
   if (gone_) return;
   ledger_.Flush();
-  absl::erase_if(viewed_, [](const auto& entry) { return entry.second.expired(); });
+  absl::erase_if(loans_, [](const auto& entry) { return entry.second.expired(); });
+  absl::erase_if(spanning_, [](const auto& entry) { return entry.second.expired(); });
   const net::Heartbeat beat = {store_.bytes(), store_.buffers(), ledger_.pending()};
   const absl::Time now = options_.clock->Now();
   if (now >= next_beat_ || !(beat == last_beat_)) {
@@ -115,12 +106,39 @@ void Worker::Handle(net::Message message) {
   std::visit([this](auto&& m) { On(std::move(m)); }, std::move(message));
 }
 
-void Worker::On(net::Welcome message) {}
+void Worker::On(net::Welcome message) {
+  if (options_.fabric != nullptr) options_.fabric->Introduce(message.self);
+}
+
+void Worker::On(net::Peer message) {
+  if (options_.fabric != nullptr) options_.fabric->Connect(message.peer, message.name, message.fabric);
+}
+
+void Worker::On(net::PeerLost message) {
+  if (options_.fabric != nullptr) options_.fabric->Disconnect(message.peer, message.status);
+}
 
 template <typename T>
 void Worker::On(T message) {
   channel_->Close(absl::InvalidArgumentError(
       absl::StrCat("worker ", options_.name, " got a message for controllers: ", net::MessageName(message))));
+}
+
+absl::Status Worker::CheckProgram(const Program& program) const {
+  for (const auto& part : program.partitions) {
+    if (!IsDevice(part.device)) {
+      return absl::InvalidArgumentError(absl::StrCat("worker ", options_.name, " has no device ", part.device));
+    }
+  }
+  if (program.owners.empty()) return absl::OkStatus();
+  if (program.owners.size() != program.participants.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("program ", program.name, ": ", program.owners.size(), " owners of ",
+                                                   program.participants.size(), " partitions"));
+  }
+  if (options_.fabric == nullptr) {
+    return absl::UnimplementedError(absl::StrCat("worker ", options_.name, " has no data plane to other workers"));
+  }
+  return absl::OkStatus();
 }
 
 void Worker::On(net::LoadProgram message) {
@@ -129,11 +147,10 @@ void Worker::On(net::LoadProgram message) {
   program->num_partitions = message.num_partitions;
   program->partitions = message.partitions;
   program->participants = std::move(message.participants);
+  program->owners = std::move(message.owners);
   program->status = absl::UnavailableError(absl::StrCat("program ", message.name, " is still being compiled"));
-  for (const auto& part : program->partitions) {
-    if (IsDevice(part.device)) continue;
-    Send(net::ProgramLoaded{message.program, absl::InvalidArgumentError(absl::StrCat("worker ", options_.name,
-                                                                                     " has no device ", part.device))});
+  if (absl::Status status = CheckProgram(*program); !status.ok()) {
+    Send(net::ProgramLoaded{message.program, status});
     return;
   }
   programs_[message.program] = program;
@@ -204,81 +221,6 @@ void Worker::On(net::ExpectBuffer message) {
   }
 }
 
-void Worker::On(net::CopyBuffer message) {
-  auto task = ledger_.Begin(message.task, static_cast<int>(message.parts.size()), /*report=*/false);
-  (void)store_.Create(message.buffer);  // or a part of it is expected from another worker
-  for (size_t i = 0; i < message.parts.size(); ++i) {
-    const auto& part = message.parts[i];
-    if (!IsDevice(part.from) || !IsDevice(part.to)) {
-      task->PartDone(
-          absl::InvalidArgumentError(absl::StrCat("worker ", options_.name, ": copy between unknown devices")));
-      continue;
-    }
-    const Place target = {message.buffer, part.to};
-    const store::LogicalBuffer* source = store_.Find(part.source);
-    if (source == nullptr || !(*source)[part.from].exists()) {
-      PutPart(task, target,
-              absl::NotFoundError(absl::StrCat("copy of buffer ", part.source.value(), ", which worker ", options_.name,
-                                               " does not have on device ", part.from)));
-      continue;
-    }
-    const net::Dims* dims = i < message.dims.size() ? &message.dims[i] : nullptr;
-    store::Shard shard = (*source)[part.from];
-    if (shard.pending()) (void)store_.Put(message.buffer, part.to, store::Shard::Pending());
-    CopyPart(task, target, std::move(shard), dims);
-  }
-}
-
-void Worker::CopyPart(const std::shared_ptr<Task>& task, Place target, store::Shard source, const net::Dims* dims) {
-  if (source.pending()) {
-    std::weak_ptr<Worker*> weak = self_;
-    std::optional<net::Dims> owned_dims;
-    if (dims != nullptr) owned_dims = *dims;
-    auto again = [weak, task, target, source, owned_dims] {
-      auto self = weak.lock();
-      if (self != nullptr) (*self)->CopyPart(task, target, source, owned_dims.has_value() ? &*owned_dims : nullptr);
-    };
-    source.OnSettled([loop = options_.loop, again] { loop->Post(again); });
-    return;
-  }
-  auto value = source.Value();
-  if (!value.ok()) return PutPart(task, target, value.status());
-  device::BufferRef buffer = *value;
-  device::Device& device = *options_.client->devices()[target.device];
-  if (dims != nullptr && buffer->type().dims != *dims) return Reshape(task, target, std::move(buffer), *dims);
-  if (buffer->device().id() == device.id()) return PutPart(task, target, std::move(buffer));
-  PutPart(task, target, buffer->CopyTo(device));
-}
-
-// The same bytes under other extents: in place where the device shows its memory, by the host otherwise.
-void Worker::Reshape(const std::shared_ptr<Task>& task, Place target, device::BufferRef source, net::Dims dims) {
-  (void)store_.Put(target.buffer, target.device, store::Shard::Pending());
-  std::weak_ptr<Worker*> weak = self_;
-  std::shared_ptr<Executor> loop = options_.loop;
-  auto finish = [weak, loop, task, target, source, dims](absl::Status status, std::shared_ptr<const void> owner,
-                                                         const void* data) {
-    loop->Post([weak, task, target, source, dims, status, owner, data] {
-      auto self = weak.lock();
-      if (self == nullptr) return;
-      if (!status.ok()) return (*self)->PutPart(task, target, status);
-      device::HostArray array;
-      array.type = {source->type().dtype, dims};
-      array.data = data;
-      array.owner = owner;
-      auto& client = *(*self)->options_.client;
-      (*self)->PutPart(task, target, client.FromHost(*client.devices()[target.device], array));
-    });
-  };
-  source->View().OnReady([source, finish](const absl::StatusOr<absl::Span<const std::byte>>& view) {
-    if (view.ok()) return finish(absl::OkStatus(), source, view->data());
-    if (!absl::IsUnimplemented(view.status())) return finish(view.status(), nullptr, nullptr);
-    auto bytes = std::make_shared<std::string>(source->size_bytes(), '\0');
-    source->ToHost(bytes->data()).OnReady([bytes, finish](const absl::StatusOr<Unit>& done) {
-      finish(done.status(), bytes, bytes->data());
-    });
-  });
-}
-
 // One launch under way: everything its parts need, whatever is freed meanwhile.
 struct Worker::Run {
   net::Launch launch;
@@ -331,8 +273,10 @@ absl::Status Worker::StartRun(const std::shared_ptr<Run>& run) {
     }
   }
   if (missing.ok() && !program.participants.empty()) {
-    run->gang =
-        options_.gangs->MakeGang({static_cast<int64_t>(launch.task.value()), program.name, program.participants});
+    run->gang = options_.gangs->MakeGang(
+        {static_cast<int64_t>(launch.task.value()), program.name, program.participants, program.owners},
+        program.owners.empty() ? nullptr : options_.fabric);
+    if (!program.owners.empty()) spanning_[launch.task] = run->gang;
   }
   std::vector<store::Shard> inputs;
   for (const auto& part : program.partitions) {
@@ -423,46 +367,43 @@ void Worker::Fetch(net::RequestId request, const store::Shard& shard) {
     Send(net::Fetched{request, value.status(), {}});
     return;
   }
-  device::BufferRef buffer = *value;
-  using View = absl::StatusOr<absl::Span<const std::byte>>;
-  buffer->View().OnReady([weak, loop, request, buffer](const View& view) {
-    if (view.ok()) {
-      loop->Post([weak, request, buffer, view = *view] {
-        if (auto self = weak.lock()) {
-          (*self)->Send(net::Fetched{request, absl::OkStatus(), (*self)->Lend(buffer, view)});
-        }
-      });
-      return;
-    }
-    auto bytes = std::make_shared<std::string>();
-    auto answer = [weak, loop, request, bytes, buffer](const absl::StatusOr<Unit>& done) {
-      loop->Post([weak, request, bytes, status = done.status()] {
-        if (auto self = weak.lock()) {
-          (*self)->Send(net::Fetched{request, status, status.ok() ? net::Payload(bytes) : net::Payload()});
-        }
-      });
-    };
-    if (!absl::IsUnimplemented(view.status())) return answer(view.status());
-    bytes->resize(buffer->size_bytes());
-    buffer->ToHost(bytes->data()).OnReady(answer);
+  ReadBytes(*value, [weak, loop, request](const absl::StatusOr<net::Payload>& bytes) {
+    loop->Post([weak, request, bytes] {
+      if (auto self = weak.lock()) (*self)->Send(net::Fetched{request, bytes.status(), bytes.value_or(net::Payload())});
+    });
   });
 }
 
-net::Payload Worker::Lend(device::BufferRef buffer, absl::Span<const std::byte> view) {
-  const device::Buffer* key = buffer.get();
+void Worker::ReadBytes(const device::BufferRef& buffer, std::function<void(absl::StatusOr<net::Payload>)> done) {
+  auto loan = Loan(buffer);
+  buffer->View().OnReady([buffer, loan, done](const absl::StatusOr<absl::Span<const std::byte>>& view) {
+    if (view.ok()) {
+      return done(net::Payload(loan, view->data(), view->size()));
+    }
+    if (!absl::IsUnimplemented(view.status())) return done(view.status());
+    auto bytes = std::make_shared<std::string>(buffer->size_bytes(), '\0');
+    buffer->ToHost(bytes->data()).OnReady([buffer, loan, bytes, done](const absl::StatusOr<Unit>& copied) {
+      copied.ok() ? done(net::Payload(bytes)) : done(copied.status());
+    });
+  });
+}
+
+std::shared_ptr<const void> Worker::Loan(const device::BufferRef& buffer) {
+  std::weak_ptr<const void>& entry = loans_[buffer.get()];
+  if (auto loan = entry.lock()) return loan;
   // An owner of its own: it lives as long as somebody reads, not as long as somebody holds the buffer.
-  auto loan = std::make_shared<const device::BufferRef>(std::move(buffer));
-  viewed_[key] = loan;
-  return net::Payload(std::move(loan), view.data(), view.size());
+  auto loan = std::make_shared<const device::BufferRef>(buffer);
+  entry = loan;
+  return loan;
 }
 
 std::vector<int64_t> Worker::KeepOf(const net::Launch& launch, const std::vector<device::BufferRef>& inputs) const {
   std::vector<int64_t> keep = launch.keep;
-  if (viewed_.empty()) return keep;
+  if (loans_.empty()) return keep;
   for (int64_t index : launch.drop) {
     if (index < 0 || index >= static_cast<int64_t>(inputs.size())) continue;
-    auto loan = viewed_.find(inputs[index].get());
-    if (loan != viewed_.end() && !loan->second.expired()) keep.push_back(index);
+    auto loan = loans_.find(inputs[index].get());
+    if (loan != loans_.end() && !loan->second.expired()) keep.push_back(index);
   }
   std::sort(keep.begin(), keep.end());
   keep.erase(std::unique(keep.begin(), keep.end()), keep.end());
@@ -474,6 +415,14 @@ void Worker::On(net::FreeBuffers message) {
 }
 
 void Worker::On(net::PoisonBuffers message) {
+  if (message.task.value() != 0) {
+    auto gang = spanning_.find(message.task);
+    if (gang != spanning_.end()) {
+      if (auto alive = gang->second.lock()) alive->Poison(message.status);
+      spanning_.erase(gang);
+    }
+    if (options_.fabric != nullptr) options_.fabric->Abandon(message.task.value(), message.status);
+  }
   for (net::BufferId id : message.buffers) (void)store_.Poison(id, message.status);
 }
 

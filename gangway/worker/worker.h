@@ -13,8 +13,10 @@
 #include "gangway/collective/gang_keeper.h"
 #include "gangway/device/device.h"
 #include "gangway/net/channel.h"
+#include "gangway/net/fabric.h"
 #include "gangway/store/store.h"
 #include "gangway/worker/device_queue.h"
+#include "gangway/worker/shard_transfer.h"
 #include "gangway/worker/task_ledger.h"
 
 namespace gangway::worker {
@@ -22,8 +24,11 @@ namespace gangway::worker {
 struct WorkerOptions {
   std::string name;
   int island = 0;
+  int rank = -1;  // see net::Hello
   // Owns the worker. Shared: devices bring it their news, also after the worker is gone.
   std::shared_ptr<Executor> loop;
+  // To other workers; null: none. Shared with launches that outlive the worker.
+  std::shared_ptr<net::Fabric> fabric;
   // None of these is owned; all outlive the worker.
   device::Client* client = nullptr;
   collective::GangKeeper* gangs = nullptr;
@@ -62,6 +67,7 @@ class Worker {
     int num_partitions = 1;
     std::vector<net::LoadProgram::Partition> partitions;
     std::vector<std::string> participants;
+    std::vector<net::PeerId> owners;
   };
   struct Run;  // one launch under way
   struct Place {
@@ -81,20 +87,33 @@ class Worker {
   void On(net::FreeBuffers message);
   void On(net::PoisonBuffers message);
   void On(net::WatchTasks message);
+  void On(net::Peer message);
+  void On(net::PeerLost message);
   template <typename T>
   void On(T message);  // what a controller never sends
 
+  absl::Status CheckProgram(const Program& program) const;
   absl::Status StartRun(const std::shared_ptr<Run>& run);
   void RunPart(const std::shared_ptr<Run>& run, const net::LoadProgram::Partition& part,
                const std::vector<store::Shard>& inputs);
   void FailPart(const std::shared_ptr<Run>& run, int device, const absl::Status& status);
+  // --- worker_copies.cc ---
   void CopyPart(const std::shared_ptr<Task>& task, Place target, store::Shard source, const net::Dims* dims);
-  void Fetch(net::RequestId request, const store::Shard& shard);
   void Reshape(const std::shared_ptr<Task>& task, Place target, device::BufferRef source, net::Dims dims);
+  void SendPart(const std::shared_ptr<Task>& task, const net::CopyBuffer::Send& send);
+  void SendShardOf(const std::shared_ptr<Task>& task, const ShardRoute& route, const store::Shard& shard);
+  void ReceivePart(const std::shared_ptr<Task>& task, net::BufferId buffer, DType dtype,
+                   const net::CopyBuffer::Receive& receive);
+
+  void Fetch(net::RequestId request, const store::Shard& shard);
   // Puts a value for a task; an error of the value is the task's.
   void PutPart(const std::shared_ptr<Task>& task, Place target, absl::StatusOr<device::BufferRef> value);
-  // A payload of the buffer's own memory.
-  net::Payload Lend(device::BufferRef buffer, absl::Span<const std::byte> view);
+  // The dense bytes, in place where the device shows them; the buffer is on loan while somebody holds them. `done` is
+  // called on any thread.
+  void ReadBytes(const device::BufferRef& buffer, std::function<void(absl::StatusOr<net::Payload>)> done);
+  // While it is held, launches do not take the buffer by donation. From the moment it is asked for: a launch that comes
+  // later may run before the value is read.
+  std::shared_ptr<const void> Loan(const device::BufferRef& buffer);
   // The arguments of a launch that must not be donated: those it says, and those on loan.
   std::vector<int64_t> KeepOf(const net::Launch& launch, const std::vector<device::BufferRef>& inputs) const;
   bool IsDevice(int device) const { return device >= 0 && device < num_devices_; }
@@ -109,8 +128,9 @@ class Worker {
   std::vector<std::shared_ptr<DeviceQueue>> queues_;
   // Shared with launches that wait.
   absl::flat_hash_map<net::ProgramId, std::shared_ptr<Program>> programs_;
-  // Device memory the channel is reading for an answer: must not be donated meanwhile.
-  absl::flat_hash_map<const device::Buffer*, std::weak_ptr<const void>> viewed_;
+  absl::flat_hash_map<const device::Buffer*, std::weak_ptr<const void>> loans_;
+  // Launches with other workers, to be ended when those fail.
+  absl::flat_hash_map<net::TaskId, std::weak_ptr<collective::Gang>> spanning_;
   net::Heartbeat last_beat_;
   absl::Time next_beat_;
   bool gone_ = false;

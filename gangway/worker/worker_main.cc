@@ -10,6 +10,7 @@
 #include "gangway/collective/gang_keeper.h"
 #include "gangway/device/pjrt/client.h"
 #include "gangway/net/grpc/grpc_channel.h"
+#include "gangway/net/ucx/ucx_fabric.h"
 #include "gangway/worker/worker.h"
 
 namespace gangway::worker {
@@ -33,14 +34,19 @@ absl::Status RunWorkerOn(device::Client& client, std::unique_ptr<net::Channel> c
                          const RunWorkerOptions& options) {
   auto loop = std::make_shared<Strand>();
   SystemClock clock;
+  // Goes after the gangs, whose collectives it carries.
+  GW_ASSIGN_OR_RETURN_WITH(std::shared_ptr<net::Fabric> fabric, net::MakeUcxFabric(),
+                           absl::StrCat("worker ", options.name));
   collective::GangKeeper gangs;
   auto compiler = MakeThreadExecutor("gw-load");
   WorkerOptions worker_options;
   worker_options.name = options.name;
   worker_options.island = options.island;
+  worker_options.rank = options.rank;
   worker_options.client = &client;
   worker_options.gangs = &gangs;
   worker_options.loop = loop;
+  worker_options.fabric = fabric;
   worker_options.compile = compiler.get();
   worker_options.clock = &clock;
   auto worker = std::make_unique<Worker>(worker_options, std::move(channel));

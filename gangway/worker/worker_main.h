@@ -19,6 +19,7 @@ namespace gangway::worker {
 struct RunWorkerOptions {
   std::string name = "worker";
   int island = 0;
+  int rank = -1;           // joins after those of smaller ranks; -1: when it comes
   std::string plugin;      // path of a PJRT C-API plugin
   int devices = 1;         // how many the plugin is to have, where it lets us choose (CPU)
   std::string controller;  // host:port or unix:/path

@@ -28,9 +28,10 @@ def native_environment(devices=8):
     return clean_environment(JAX_PLATFORMS="cpu", XLA_FLAGS=f"--xla_force_host_platform_device_count={devices}")
 
 
-def gangway_run(*arguments, devices=8):
+def gangway_run(*arguments, devices=8, workers=1):
     """The command line that runs a Python script on a Gangway cluster of its own."""
-    return [str(GANGWAY), "run", "--devices", str(devices), "--", sys.executable, *map(str, arguments)]
+    cluster = ["--devices", str(devices), "--workers", str(workers)]
+    return [str(GANGWAY), "run", *cluster, "--", sys.executable, *map(str, arguments)]
 
 
 def run(command, timeout=300, **options):

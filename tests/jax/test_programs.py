@@ -40,3 +40,8 @@ def assert_same(name, got, wanted):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name, native_outcomes, gangway_outcomes):
     assert_same(name, gangway_outcomes[name], native_outcomes[name])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_on_two_workers(name, native_outcomes, two_worker_outcomes):
+    assert_same(name, two_worker_outcomes[name], native_outcomes[name])

@@ -6,6 +6,13 @@
 #include "gangway/device/modelled/modelled_device.h"
 
 namespace gangway {
+namespace {
+
+// A datacenter network: 10 to 20 us, 10 GB/s.
+constexpr absl::Duration kFabricDelay = absl::Microseconds(10);
+constexpr absl::Duration kFabricPerKiB = absl::Nanoseconds(100);
+
+}  // namespace
 
 absl::StatusOr<compile::CompiledProgram> CompileModelled(const std::string& artifact,
                                                          const compile::CompileOptions& options) {
@@ -40,6 +47,11 @@ absl::StatusOr<compile::CompiledProgram> CompileModelled(const std::string& arti
 SimCluster::SimCluster(uint64_t seed, sched::SchedulerOptions scheduler)
     : timeline_(seed),
       network_(timeline_),
+      fabrics_([this](size_t bytes, std::function<void()> deliver) {
+        const double share = std::uniform_real_distribution<>(0, 1)(timeline_.random());
+        timeline_.After(kFabricDelay * (1 + share) + static_cast<double>(bytes) / 1024 * kFabricPerKiB,
+                        std::move(deliver));
+      }),
       loop_(&timeline_.executor()),
       gangs_({.helper_threads = 0, .deadline = absl::Seconds(60), .clock = &timeline_.clock()}) {
   controller::ControllerOptions options;
@@ -84,6 +96,7 @@ void SimCluster::AddWorker(const std::string& name, int devices, net::SimLink li
   worker::WorkerOptions options;
   options.name = name;
   options.client = node->client.get();
+  options.fabric = node->fabric = fabrics_.Make();
   options.gangs = &gangs_;
   options.loop = node->loop;
   options.compile = &timeline_.executor();
@@ -103,6 +116,7 @@ void SimCluster::Kill(const std::string& name) {
   if (it == nodes_.end()) return;
   Stop(*it->second);
   network_.Break(name);
+  fabrics_.Cut(it->second->fabric->address());
   dead_.push_back(std::move(it->second));
   nodes_.erase(it);
 }

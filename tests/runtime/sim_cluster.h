@@ -14,6 +14,7 @@
 #include "gangway/collective/gang_keeper.h"
 #include "gangway/controller/runtime_controller.h"
 #include "gangway/device/device.h"
+#include "gangway/net/inproc/inproc_fabric.h"
 #include "gangway/net/sim/sim_network.h"
 #include "gangway/worker/worker.h"
 
@@ -60,6 +61,7 @@ class SimCluster {
   struct Node {
     std::unique_ptr<device::Client> client;
     std::shared_ptr<Strand> loop;
+    std::shared_ptr<net::Fabric> fabric;
     std::unique_ptr<worker::Worker> worker;
     std::vector<bool> broken;
   };
@@ -68,6 +70,7 @@ class SimCluster {
 
   SimTimeline timeline_;
   net::SimNetwork network_;
+  net::InprocFabrics fabrics_;
   Strand loop_;
   collective::GangKeeper gangs_;
   std::map<std::string, std::unique_ptr<Node>> nodes_;

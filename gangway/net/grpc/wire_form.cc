@@ -114,6 +114,8 @@ class FrameWriter {
     to->set_worker(m.worker);
     to->set_platform(m.platform);
     to->set_island(m.island);
+    to->set_fabric(m.fabric);
+    to->set_rank(m.rank);
     for (const DeviceDescription& device : m.devices) {
       auto* d = to->add_devices();
       d->set_kind(device.kind);
@@ -147,7 +149,19 @@ class FrameWriter {
     to->set_store_buffers(m.store_buffers);
     to->set_pending_tasks(m.pending_tasks);
   }
-  void Put(const Welcome& m, wire::Message* out) { out->mutable_welcome()->set_first_device(m.first_device); }
+  void Put(const Welcome& m, wire::Message* out) {
+    out->mutable_welcome()->set_first_device(m.first_device);
+    out->mutable_welcome()->set_self(m.self.value());
+  }
+  void Put(const Peer& m, wire::Message* out) {
+    out->mutable_peer()->set_peer(m.peer.value());
+    out->mutable_peer()->set_name(m.name);
+    out->mutable_peer()->set_fabric(m.fabric);
+  }
+  void Put(const PeerLost& m, wire::Message* out) {
+    out->mutable_peer_lost()->set_peer(m.peer.value());
+    Fill(m.status, out->mutable_peer_lost()->mutable_status());
+  }
   void Put(const LoadProgram& m, wire::Message* out) {
     auto* to = out->mutable_load_program();
     to->set_program(m.program.value());
@@ -160,6 +174,7 @@ class FrameWriter {
       p->set_device(part.device);
     }
     for (const auto& name : m.participants) to->add_participants(name);
+    for (PeerId owner : m.owners) to->add_owners(owner.value());
   }
   void Put(const UnloadProgram& m, wire::Message* out) {
     out->mutable_unload_program()->set_program(m.program.value());
@@ -191,6 +206,21 @@ class FrameWriter {
       p->set_to(part.to);
     }
     for (const Dims& dims : m.dims) to->add_dims()->mutable_dims()->Add(dims.begin(), dims.end());
+    for (const auto& send : m.sends) {
+      auto* s = to->add_sends();
+      s->set_source(send.source.value());
+      s->set_from(send.from);
+      s->set_to(send.to.value());
+      s->set_position(send.position);
+    }
+    for (const auto& receive : m.receives) {
+      auto* r = to->add_receives();
+      r->set_from(receive.from.value());
+      r->set_position(receive.position);
+      r->mutable_dims()->Add(receive.dims.begin(), receive.dims.end());
+      r->mutable_to()->Add(receive.to.begin(), receive.to.end());
+    }
+    to->set_dtype(static_cast<int>(m.dtype));
   }
   void Put(const Launch& m, wire::Message* out) {
     auto* to = out->mutable_launch();
@@ -216,6 +246,7 @@ class FrameWriter {
     auto* to = out->mutable_poison_buffers();
     for (BufferId id : m.buffers) to->add_buffers(id.value());
     Fill(m.status, to->mutable_status());
+    to->set_task(m.task.value());
   }
   void Put(const WatchTasks& m, wire::Message* out) {
     auto* to = out->mutable_watch_tasks();
@@ -246,6 +277,8 @@ std::vector<Id> Ids(const google::protobuf::RepeatedField<uint64_t>& values) {
   for (uint64_t value : values) ids.push_back(Id(value));
   return ids;
 }
+
+DType ToDType(int32_t value) { return value >= 0 && value <= 255 ? static_cast<DType>(value) : DType::kInvalid; }
 
 template <typename T>
 std::vector<T> Values(const google::protobuf::RepeatedField<T>& values) {
@@ -360,10 +393,13 @@ class BatchParser {
   absl::StatusOr<Message> Take(const wire::Message& m) {
     switch (m.kind_case()) {
       case wire::Message::kHello: {
-        Hello to{m.hello().protocol_version(), m.hello().worker(), m.hello().platform(), m.hello().island(), {}};
+        Hello to{
+            m.hello().protocol_version(), m.hello().worker(), m.hello().platform(), m.hello().island(), {}, {}, -1};
         for (const auto& d : m.hello().devices()) {
           to.devices.push_back({d.kind(), Values<int64_t>(d.coords()), d.memory_bytes()});
         }
+        to.fabric = m.hello().fabric();
+        to.rank = m.hello().rank();
         return to;
       }
       case wire::Message::kProgramLoaded:
@@ -378,7 +414,11 @@ class BatchParser {
       case wire::Message::kHeartbeat:
         return Heartbeat{m.heartbeat().store_bytes(), m.heartbeat().store_buffers(), m.heartbeat().pending_tasks()};
       case wire::Message::kWelcome:
-        return Welcome{m.welcome().first_device()};
+        return Welcome{m.welcome().first_device(), PeerId(m.welcome().self())};
+      case wire::Message::kPeer:
+        return Peer{PeerId(m.peer().peer()), m.peer().name(), m.peer().fabric()};
+      case wire::Message::kPeerLost:
+        return PeerLost{PeerId(m.peer_lost().peer()), FromWire(m.peer_lost().status())};
       case wire::Message::kLoadProgram:
         return TakeLoad(m.load_program());
       case wire::Message::kUnloadProgram:
@@ -387,12 +427,8 @@ class BatchParser {
         return TakeMake(m.make_buffer());
       case wire::Message::kExpectBuffer:
         return ExpectBuffer{BufferId(m.expect_buffer().buffer()), Values<int32_t>(m.expect_buffer().devices())};
-      case wire::Message::kCopyBuffer: {
-        CopyBuffer to{BufferId(m.copy_buffer().buffer()), TaskId(m.copy_buffer().task()), {}, {}};
-        for (const auto& p : m.copy_buffer().parts()) to.parts.push_back({BufferId(p.source()), p.from(), p.to()});
-        for (const auto& dims : m.copy_buffer().dims()) to.dims.push_back(Values<int64_t>(dims.dims()));
-        return to;
-      }
+      case wire::Message::kCopyBuffer:
+        return TakeCopy(m.copy_buffer());
       case wire::Message::kLaunch: {
         const auto& l = m.launch();
         return Launch{TaskId(l.task()),
@@ -409,7 +445,8 @@ class BatchParser {
       case wire::Message::kFreeBuffers:
         return FreeBuffers{Ids<BufferId>(m.free_buffers().buffers())};
       case wire::Message::kPoisonBuffers:
-        return PoisonBuffers{Ids<BufferId>(m.poison_buffers().buffers()), FromWire(m.poison_buffers().status())};
+        return PoisonBuffers{Ids<BufferId>(m.poison_buffers().buffers()), FromWire(m.poison_buffers().status()),
+                             TaskId(m.poison_buffers().task())};
       case wire::Message::kWatchTasks:
         return WatchTasks{Ids<TaskId>(m.watch_tasks().tasks())};
       case wire::Message::KIND_NOT_SET:
@@ -438,6 +475,22 @@ class BatchParser {
     to.num_partitions = from.num_partitions();
     for (const auto& p : from.partitions()) to.partitions.push_back({p.partition(), p.device()});
     to.participants.assign(from.participants().begin(), from.participants().end());
+    for (int32_t owner : from.owners()) to.owners.push_back(PeerId(owner));
+    return to;
+  }
+
+  static Message TakeCopy(const wire::CopyBuffer& from) {
+    CopyBuffer to;
+    to.buffer = BufferId(from.buffer());
+    to.task = TaskId(from.task());
+    for (const auto& p : from.parts()) to.parts.push_back({BufferId(p.source()), p.from(), p.to()});
+    for (const auto& dims : from.dims()) to.dims.push_back(Values<int64_t>(dims.dims()));
+    for (const auto& s : from.sends())
+      to.sends.push_back({BufferId(s.source()), s.from(), PeerId(s.to()), s.position()});
+    for (const auto& r : from.receives()) {
+      to.receives.push_back({PeerId(r.from()), r.position(), Values<int64_t>(r.dims()), Values<int32_t>(r.to())});
+    }
+    to.dtype = ToDType(from.dtype());
     return to;
   }
 
@@ -445,8 +498,7 @@ class BatchParser {
     MakeBuffer to;
     to.buffer = BufferId(from.buffer());
     to.task = TaskId(from.task());
-    const bool is_byte = from.dtype() >= 0 && from.dtype() <= 255;
-    to.dtype = is_byte ? static_cast<DType>(from.dtype()) : DType::kInvalid;
+    to.dtype = ToDType(from.dtype());
     for (const auto& p : from.pieces()) {
       MakeBuffer::Piece piece{{}, Values<int64_t>(p.dims()), Values<int32_t>(p.devices())};
       GW_RETURN_IF_ERROR(TakePayload(p.bytes(), &piece.bytes));

@@ -66,10 +66,11 @@ class InprocFabrics::End final : public Fabric {
     }
     if (address.empty()) return done(absl::UnavailableError(absl::StrCat("no connection to worker ", to.value())));
     auto bytes = std::make_shared<std::string>(static_cast<const char*>(data), size);
-    auto deliver = [hub = hub_, address, self, label, bytes] {
+    auto deliver = [hub = hub_, from = address_, address, self, label, bytes] {
       std::shared_ptr<End> end;
       {
         absl::MutexLock lock(&hub->mutex);
+        if (!hub->ends.contains(from)) return;
         if (auto it = hub->ends.find(address); it != hub->ends.end()) end = it->second.lock();
       }
       if (end != nullptr) end->Arrive(self, label, std::move(*bytes));
@@ -145,6 +146,11 @@ std::shared_ptr<Fabric> InprocFabrics::Make() {
   auto end = std::make_shared<End>(hub_, address);
   hub_->ends[address] = end;
   return end;
+}
+
+void InprocFabrics::Cut(const std::string& address) {
+  absl::MutexLock lock(&hub_->mutex);
+  hub_->ends.erase(address);
 }
 
 }  // namespace gangway::net

@@ -18,6 +18,8 @@ class InprocFabrics {
   explicit InprocFabrics(Carry carry = nullptr);
 
   std::shared_ptr<Fabric> Make();
+  // The end at `address` is cut off: nothing reaches it or comes from it any more.
+  void Cut(const std::string& address);
 
  private:
   class End;

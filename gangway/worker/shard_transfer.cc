@@ -1,0 +1,89 @@
+#include "gangway/worker/shard_transfer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+
+namespace gangway::worker {
+namespace {
+
+constexpr size_t kPiece = 4 << 20;
+constexpr size_t kAlignment = 64;
+// Beyond what any array has; keeps a malformed message from overflowing.
+constexpr int kMaxDims = 64;
+
+// Ends when the last piece has.
+class Pieces {
+ public:
+  Pieces(size_t count, net::Fabric::Done done) : left_(count), done_(std::move(done)) {}
+  void Ended(const absl::Status& status) {
+    if (!status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      status_.Update(status);
+    }
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    absl::Status final_status;
+    {
+      absl::MutexLock lock(&mutex_);
+      final_status = status_;
+    }
+    std::exchange(done_, nullptr)(final_status);
+  }
+
+ private:
+  std::atomic<size_t> left_;
+  net::Fabric::Done done_;
+  absl::Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+// An empty shard is one empty piece: its arrival is news too.
+size_t PieceCount(size_t size) { return std::max<size_t>(1, (size + kPiece - 1) / kPiece); }
+
+net::ParcelLabel LabelOf(const ShardRoute& route, size_t piece) {
+  return {route.task.value(), static_cast<uint64_t>(route.position), 0, piece};
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> DenseBytes(DType dtype, const net::Dims& dims) {
+  if (!IsElement(dtype)) return absl::InvalidArgumentError("no element type");
+  if (dims.size() > kMaxDims) return absl::InvalidArgumentError("too many dimensions");
+  uint64_t bytes = ByteWidth(dtype);
+  for (int64_t dim : dims) {
+    if (dim < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(dim), &bytes)) {
+      return absl::InvalidArgumentError("dimensions out of range");
+    }
+  }
+  return bytes;
+}
+
+void SendShard(net::Fabric& fabric, const ShardRoute& route, std::shared_ptr<const void> owner,
+               absl::Span<const std::byte> bytes, net::Fabric::Done done) {
+  auto pieces = std::make_shared<Pieces>(PieceCount(bytes.size()), std::move(done));
+  for (size_t i = 0; i < PieceCount(bytes.size()); ++i) {
+    const auto piece = bytes.subspan(i * kPiece, kPiece);
+    fabric.Send(route.peer, LabelOf(route, i), piece.data(), piece.size(),
+                [pieces, owner](const absl::Status& status) { pieces->Ended(status); });
+  }
+}
+
+void ReceiveShard(net::Fabric& fabric, const ShardRoute& route, size_t size,
+                  std::function<void(absl::StatusOr<ShardBytes>)> done) {
+  ShardBytes bytes(std::aligned_alloc(kAlignment, (size / kAlignment + 1) * kAlignment), std::free);
+  if (bytes == nullptr) return done(absl::ResourceExhaustedError(absl::StrCat("no memory for ", size, " bytes")));
+  auto pieces = std::make_shared<Pieces>(PieceCount(size), [bytes, done = std::move(done)](const absl::Status& status) {
+    status.ok() ? done(bytes) : done(status);
+  });
+  for (size_t i = 0; i < PieceCount(size); ++i) {
+    const size_t offset = i * kPiece;
+    fabric.Receive(route.peer, LabelOf(route, i), static_cast<char*>(bytes.get()) + offset,
+                   std::min(kPiece, size - offset), [pieces](const absl::Status& status) { pieces->Ended(status); });
+  }
+}
+
+}  // namespace gangway::worker

@@ -1,0 +1,27 @@
+"""The program API: whole dataflow programs on slices of a Gangway cluster, beside the JAX backend.
+
+    import gangway
+
+    client = gangway.connect()                   # GANGWAY_ADDRESS, as `gangway run` sets it
+    slice = client.slice(devices=4)
+    step = client.compile(jax.jit(f), slice, x)  # anything jax.jit can lower, for the shapes of x
+
+    @client.program
+    def chain(x):
+        for _ in range(128):
+            x = step(x)
+        return x
+
+    y = chain(x)                                 # one message; y is a future
+    y.numpy()
+
+Inside a program, calling a compiled function records a node; outside it runs at once. `client.program.cond` and
+`client.program.while_loop` are decided at the controller, by values that never come to the client.
+"""
+
+from gangway.array import Array
+from gangway.client import Client, Function, Slice, connect
+from gangway.program import Program
+from gangway.wire import GangwayError
+
+__all__ = ["Array", "Client", "Function", "GangwayError", "Program", "Slice", "connect"]

@@ -1,0 +1,147 @@
+"""Connections, slices, compiled functions and arrays."""
+
+import itertools
+import os
+import threading
+
+import jax
+import numpy as np
+
+from gangway import lowering
+from gangway.array import DTYPES, Array
+from gangway.program import Programs, Tracer
+from gangway.wire import Connection, GangwayError
+
+
+def connect(address=None, *, name="", tenant="", weight=1.0, priority=0, timeout=30):
+    """A session on the server at `address` (default: GANGWAY_ADDRESS). Its end frees all that it made."""
+    address = address or os.environ.get("GANGWAY_ADDRESS")
+    if not address:
+        raise GangwayError("no Gangway server is known: set GANGWAY_ADDRESS=host:port, or use 'gangway run'")
+    return Client(Connection(address, timeout), name, tenant, weight, priority)
+
+
+class Client:
+    """A session. Thread-safe, but for tracing."""
+
+    def __init__(self, connection, name, tenant, weight, priority):
+        self.connection = connection
+        self._numbers = itertools.count(1)
+        self._garbage = []
+        self._garbage_lock = threading.Lock()
+        opened = connection.ask(open={"name": name, "tenant": tenant, "weight": weight, "priority": priority})
+        self.devices = list(opened.open.devices)
+        self.program = Programs(self)
+
+    def slice(self, devices, *, island=None, policy=""):
+        """Devices for programs: policy "spread" (default), "first_fit" (to this client alone) or "pack"."""
+        request = {"devices": devices, "policy": policy}
+        if island is not None:
+            request["island"] = island
+        return Slice(tuple(self.connection.ask(make_slice=request).make_slice.devices))
+
+    def compile(self, function, slice, *examples):
+        """Compiles a function, jitted or not, for arguments like `examples` on the devices of a slice."""
+        lowered = lowering.lower(function, examples)
+        number = next(self._numbers)
+        answer = self.connection.ask(
+            compile={"function": number, "artifact": lowered.artifact, "devices": slice.device_ids}
+        )
+        return Function(self, number, slice, lowered, answer.compile)
+
+    def new_number(self):
+        return next(self._numbers)
+
+    def throw_away(self, number):
+        """An array nobody holds any more; told along with the next request. Called by the garbage collector."""
+        self._garbage.append(number)
+
+    def send(self, **kind):
+        if self._garbage:
+            with self._garbage_lock:
+                garbage, self._garbage = self._garbage, []
+            if garbage:
+                self.connection.send(release={"arrays": garbage})
+        return self.connection.send(**kind)
+
+    def close(self):
+        self.connection.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Slice:
+    """Devices, by their numbers in the cluster."""
+
+    def __init__(self, device_ids):
+        self.device_ids = device_ids
+
+    def __len__(self):
+        return len(self.device_ids)
+
+    def __repr__(self):
+        return f"Slice{self.device_ids}"
+
+    def mesh(self, **axes):
+        """A mesh over the slice for jax.jit and shard_map: slice.mesh(data=2, model=2)."""
+        return jax.sharding.AbstractMesh(tuple(axes.values()), tuple(axes))
+
+
+class Function:
+    """A compiled function. Called with arrays it runs, called in a program it becomes a node of it."""
+
+    def __init__(self, client, number, slice, lowered, compiled):
+        self.client = client
+        self.number = number
+        self.slice = slice
+        self.name = compiled.name.decode()
+        self._lowered = lowered
+        self._parameters = list(compiled.parameters)
+
+    def flat_arguments(self, arguments):
+        """Those of the flat arguments that the compiled function takes."""
+        flat, tree = jax.tree.flatten((arguments, {}))
+        if tree != self._lowered.in_tree:
+            raise TypeError(f"{self.name} was compiled for arguments like {self._lowered.in_tree}, got {tree}")
+        return [flat[i] for i in self._lowered.kept]
+
+    @property
+    def out_avals(self):
+        return self._lowered.out_avals
+
+    def unflatten(self, results):
+        return jax.tree.unflatten(self._lowered.out_tree, results)
+
+    def put(self, value, parameter):
+        """The value as this parameter wants it, spread over the slice."""
+        wanted = self._parameters[parameter]
+        value = np.asarray(value, DTYPES[wanted.dtype])
+        if list(value.shape) != list(wanted.dims):
+            raise TypeError(f"{self.name}: parameter {parameter} is of shape {list(wanted.dims)}, got {value.shape}")
+        array = Array(self.client, value.shape, value.dtype)
+        array.sent = self.client.send(
+            put={"array": array.number, "function": self.number, "parameter": parameter, "value": value.tobytes()}
+        )
+        return array
+
+    def __call__(self, *arguments):
+        flat = self.flat_arguments(arguments)
+        tracer = next((value for value in flat if isinstance(value, Tracer)), None)
+        if tracer is not None:
+            return self.unflatten(tracer.graph.call(self, flat))
+        arrays = [value if isinstance(value, Array) else self.put(value, i) for i, value in enumerate(flat)]
+        results = [Array(self.client, aval.shape, aval.dtype) for aval in self.out_avals]
+        sent = self.client.send(
+            run={
+                "function": self.number,
+                "arguments": [array.number for array in arrays],
+                "results": [array.number for array in results],
+            }
+        )
+        for result in results:
+            result.sent = sent
+        return self.unflatten(results)

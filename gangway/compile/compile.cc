@@ -20,9 +20,13 @@ namespace gangway::compile {
 namespace {
 
 // What is behind the borders of calls and constants shows up before shardings are chosen.
-absl::Status CleanInput(hlo::Module* module) {
+absl::Status CleanInput(hlo::Module* module, bool partitioned) {
   passes::Pipeline pipeline;
   pipeline.Add("inline-calls", passes::RunInlineCalls);
+  if (partitioned) {
+    pipeline.Add("recognize-scans", passes::RunRecognizeScans);
+    pipeline.Add("fold-window-padding", passes::RunFoldWindowPadding);
+  }
   pipeline.Add("dce", passes::RunDce);
   return pipeline.Run(*module).status();
 }
@@ -85,7 +89,7 @@ class Compilation {
     program_.stats.num_partitions = options_.num_partitions;
     whole_->config().num_partitions = options_.num_partitions;
     Dump("input", *whole_);
-    GW_RETURN_IF_ERROR(CleanInput(whole_.get()));
+    GW_RETURN_IF_ERROR(CleanInput(whole_.get(), options_.num_partitions > 1));
     Dump("cleaned", *whole_);
     program_.stats.flops_total = cost::CostOf(*whole_).flops;
     GW_RETURN_IF_ERROR(options_.num_partitions > 1 ? Partition() : KeepWhole());

@@ -29,8 +29,6 @@ class ArrangementEmitter {
         context_(context),
         builder_(context.builder()) {
     for (size_t i = 0; i < sources_.size(); ++i) {
-      if (plan.sources[i].mirrored)
-        sources_[i] = builder_.Add(Opcode::kReverse, {sources_[i]}, hlo::DimensionsAttr{{dim}});
       if (sources_[i]->shape().rank() > 0) shape_ = WithoutLayout(sources_[i]->shape());
     }
     shape_.set_dim(dim, plan.Tile());

@@ -9,7 +9,7 @@
 namespace gangway::partition {
 
 // The shard of the result along dimension `dim`, split over `axes`. `sources` are local: shards of split ones, all of
-// whole ones, for made ones a scalar or an array that is already in place.
+// whole ones (reversed where they are mirrored), for made ones a scalar or an array that is already in place.
 hlo::Instruction* EmitArrangement(const ArrangementPlan& plan, int64_t dim, const AxisList& axes,
                                   std::vector<hlo::Instruction*> sources, Context& context);
 

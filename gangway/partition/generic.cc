@@ -174,6 +174,9 @@ static void ReportGathers(const Instruction& instruction, const OpRule& rule, co
       if (!held.IsSplit(d) || plan.operands[i].IsSplit(d) || rule.operands[i][d].empty()) continue;
       const rules::FactorKind kind = rule.factors[rule.operands[i][d][0]].kind;
       if (kind == rules::FactorKind::kPassThrough || kind == rules::FactorKind::kReduction) continue;
+      const AxisList kept = plan.operands[i].DimAxes();  // on other dimensions
+      const AxisList& axes = held.dims[d].axes;
+      if (std::all_of(axes.begin(), axes.end(), [&](const AxisRef& ref) { return Contains(kept, ref); })) continue;
       context.ReportFallback(instruction, absl::StrCat(hlo::OpcodeName(instruction.opcode()), " along dimension ", d,
                                                        " of operand ", i, ", which is split: gathered"));
       return;

@@ -104,6 +104,31 @@ class OpPlanner {
       if (values_[i] != nullptr) AddCandidates(rule_.operands[i], values_[i]->sharding);
     }
     for (size_t i = 0; i < wanted_.size(); ++i) AddCandidates(rule_.results[i], wanted_[i]);
+    OfferDisplacedAxes();
+  }
+
+  // Axes of a dimension that must be whole can split another one meanwhile: two all-to-alls at most, instead of a
+  // gather and the same work on every device.
+  void OfferDisplacedAxes() {
+    std::vector<AxisList> displaced;
+    for (const auto& start : starts_) {
+      for (size_t f = 0; f < start.size(); ++f) {
+        if (start[f].empty() || !MustBeLocal(f)) continue;
+        displaced.push_back(start[f]);
+        for (size_t n = 0; start[f].size() > 1 && n < start[f].size(); ++n) displaced.push_back({start[f][n]});
+      }
+    }
+    for (size_t f = 0; !displaced.empty() && f < rule_.factors.size(); ++f) {
+      if (rule_.factors[f].kind != FactorKind::kPassThrough) continue;
+      const std::vector<AxisList> own = candidates_[f];
+      for (const AxisList& axes : displaced) {
+        for (AxisList both : own) {
+          if (std::any_of(axes.begin(), axes.end(), [&](const AxisRef& ref) { return Overlaps(both, ref); })) continue;
+          both.insert(both.end(), axes.begin(), axes.end());
+          if (rule_.factors[f].size % ProductOf(both) == 0) AddCandidate(f, both);
+        }
+      }
+    }
   }
 
   // What is not there yet but may be cheaper to bring about: other versions of the operands; a result in parts where an

@@ -39,10 +39,11 @@ absl::StatusOr<Instruction*> Remake(Context* context, const LocalValue& value, c
     return builder.BroadcastScalar(builder.Constant(std::move(scalar)), shape);
   }
   const int64_t dim = origin.attr<hlo::DimensionsAttr>().dims[0];
-  Instruction* iota = builder.Iota(shape, dim);
-  if (!to.IsSplit(dim)) return iota;
+  if (!to.IsSplit(dim)) return builder.Iota(shape, dim);
+  const Shape line(shape.dtype(), {shape.dim(dim)});
   Instruction* offset = builder.Convert(context->ShardOffset(to, value.global, dim), shape.dtype());
-  return builder.Binary(Opcode::kAdd, iota, builder.BroadcastScalar(offset, shape));
+  Instruction* places = builder.Binary(Opcode::kAdd, builder.Iota(line, 0), builder.BroadcastScalar(offset, line));
+  return shape.rank() == 1 ? places : builder.Broadcast(places, shape, {dim});
 }
 
 }  // namespace gangway::partition

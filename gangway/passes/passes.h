@@ -23,6 +23,12 @@ absl::StatusOr<bool> RunSimplify(hlo::Module& module);
 absl::StatusOr<bool> RunConstantFold(hlo::Module& module);
 // Replaces every call by the callee's instructions.
 absl::StatusOr<bool> RunInlineCalls(hlo::Module& module);
+// A prefix combination by a known monoid that is written as a tree of slices (jax.lax.associative_scan) becomes one
+// cumulative reduce-window. For programs that are partitioned: alone, the tree is less work.
+absl::StatusOr<bool> RunRecognizeScans(hlo::Module& module);
+// Padding of the array of a select-and-scatter that is never selected becomes padding of its windows. For programs that
+// are partitioned: the array keeps its extent.
+absl::StatusOr<bool> RunFoldWindowPadding(hlo::Module& module);
 // Loop state: elements the body passes through are read from outside or, when constant, inside; unused ones are
 // dropped.
 absl::StatusOr<bool> RunSimplifyWhile(hlo::Module& module);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "gangway/hlo/replica_groups.h"
 #include "gangway/passes/simplify_rules.h"
@@ -35,6 +36,28 @@ Simpler PermuteInPlace(Builder&, Instruction* i) {
   }
   if (static_cast<int64_t>(seen.size()) != i->parent()->module()->config().num_partitions) return std::nullopt;
   return i->operand(0);
+}
+
+// What goes from device to device twice goes there at once. Devices that receive nothing have zeros either way.
+Simpler PermuteOfPermute(Builder& b, Instruction* i) {
+  Instruction* inner = i->operand(0);
+  if (i->operand_count() != 1 || inner->opcode() != Opcode::kCollectivePermute || inner->operand_count() != 1) {
+    return std::nullopt;
+  }
+  if (inner->users().size() != 1 || inner->has_sharding()) return std::nullopt;
+  hlo::CollectiveAttr attr = i->attr<hlo::CollectiveAttr>();
+  const auto& first = inner->attr<hlo::CollectiveAttr>();
+  if (attr.channel_id.has_value() != first.channel_id.has_value()) return std::nullopt;
+  std::map<int64_t, int64_t> source_of;
+  for (auto [source, target] : first.source_target_pairs) source_of[target] = source;
+  std::vector<std::pair<int64_t, int64_t>> pairs;
+  for (auto [between, target] : attr.source_target_pairs) {
+    auto it = source_of.find(between);
+    if (it != source_of.end()) pairs.push_back({it->second, target});
+  }
+  if (pairs.empty()) return std::nullopt;
+  attr.source_target_pairs = std::move(pairs);
+  return b.Add(Opcode::kCollectivePermute, {inner->operand(0)}, std::move(attr), {}, WithoutLayout(i->shape()));
 }
 
 bool UsedOnce(const Instruction* i) { return i->users().size() == 1 && !i->IsRoot() && !i->has_sharding(); }
@@ -76,9 +99,13 @@ Simpler SumOfSums(Builder& b, Instruction* i) {
 }
 
 constexpr OpRule kRules[] = {
-    {Opcode::kAdd, SumOfSums},         {Opcode::kAllReduce, GroupsOfOne},
-    {Opcode::kAllGather, GroupsOfOne}, {Opcode::kReduceScatter, GroupsOfOne},
-    {Opcode::kAllToAll, GroupsOfOne},  {Opcode::kCollectivePermute, PermuteInPlace},
+    {Opcode::kAdd, SumOfSums},
+    {Opcode::kAllReduce, GroupsOfOne},
+    {Opcode::kAllGather, GroupsOfOne},
+    {Opcode::kReduceScatter, GroupsOfOne},
+    {Opcode::kAllToAll, GroupsOfOne},
+    {Opcode::kCollectivePermute, PermuteInPlace},
+    {Opcode::kCollectivePermute, PermuteOfPermute},
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "gangway/rules/sdy_rule.h"
 
+#include <algorithm>
 #include <map>
 
 #include "absl/strings/ascii.h"
@@ -104,6 +105,24 @@ absl::StatusOr<std::vector<ValueFactors>> Number(const std::vector<NamedValue>& 
   return out;
 }
 
+bool Names(const std::vector<ValueFactors>& values, int factor) {
+  for (const ValueFactors& value : values) {
+    for (const DimFactors& dim : value) {
+      if (std::find(dim.begin(), dim.end(), factor) != dim.end()) return true;
+    }
+  }
+  return false;
+}
+
+// jax gives every dimension a factor: one that operands and results do not share says nothing about how to split it.
+void WholeWhereUnrelated(OpRule* rule) {
+  for (size_t f = 0; f < rule->factors.size(); ++f) {
+    const bool shared = Names(rule->operands, static_cast<int>(f)) && Names(rule->results, static_cast<int>(f));
+    FactorKind& kind = rule->factors[f].kind;
+    if (kind == FactorKind::kPassThrough && !shared) kind = FactorKind::kNeedReplication;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<OpRule> ParseSdyRule(absl::string_view text, const hlo::Instruction& instruction) {
@@ -126,6 +145,7 @@ absl::StatusOr<OpRule> ParseSdyRule(absl::string_view text, const hlo::Instructi
   for (const hlo::Instruction* operand : instruction.operands()) operand_shapes.push_back(operand->shape());
   GW_ASSIGN_OR_RETURN(rule.operands, Number(operands, numbers, rule.factors, operand_shapes));
   GW_ASSIGN_OR_RETURN(rule.results, Number(results, numbers, rule.factors, Leaves(instruction.shape())));
+  WholeWhereUnrelated(&rule);
   return rule;
 }
 

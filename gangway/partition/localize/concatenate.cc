@@ -42,6 +42,9 @@ class JoinPlan {
     std::vector<Instruction*> sources;
     for (const ArrangedDim::Source& source : arranged.sources) {
       GW_ASSIGN_OR_RETURN(Instruction * local, source.operands.empty() ? Held(*source.value) : Made(source));
+      if (source.mirrored) {
+        local = context_.builder().Add(hlo::Opcode::kReverse, {local}, hlo::DimensionsAttr{{dim_}});
+      }
       sources.push_back(local);
     }
     return EmitArrangement(PlanOf(arranged), dim_, result_.dims[dim_].axes, std::move(sources), context_);

@@ -15,6 +15,9 @@ namespace {
 
 using hlo::Instruction;
 
+// From here on a scan is less work than a window of the dimension's extent for every element, split or not.
+constexpr int64_t kMinScan = 16;
+
 // The window reaches from each element to the beginning (or the end) of one dimension.
 std::optional<ScanSpec> AsScan(const Instruction& instruction) {
   std::optional<ScanSpec> spec;
@@ -73,7 +76,8 @@ absl::Status LocalizeAsScan(const Instruction& instruction, const ScanSpec& spec
 absl::Status LocalizeReduceWindow(const Instruction& instruction, Context& context) {
   if (const auto spec = AsScan(instruction); spec && HasNeutralInits(instruction)) {
     const Sharding sharding = ScanSharding(instruction, context);
-    if (SameMesh(sharding.mesh, context.mesh()) && sharding.IsSplit(spec->dim)) {
+    const bool is_long = instruction.operand(0)->shape().dim(spec->dim) >= kMinScan;
+    if (SameMesh(sharding.mesh, context.mesh()) && (is_long || sharding.IsSplit(spec->dim))) {
       return LocalizeAsScan(instruction, *spec, sharding, context);
     }
   }

@@ -25,15 +25,19 @@ class BoxPlan {
   BoxPlan(const ArrangedBox& box, const Instruction& instruction, Context& context)
       : box_(box), instruction_(instruction), context_(context), base_(context.Value(*box.base)) {}
 
-  // Chooses shardings; false when no arranged dimension is split.
+  // Chooses shardings; false when dimensions are arranged but none of these is split.
   absl::StatusOr<bool> Choose(const rules::OpRule& rule) {
     const Sharding wanted = context_.Wanted(instruction_);
     if (!SameMesh(wanted.mesh, context_.mesh()) || !SameMesh(base_.sharding.mesh, context_.mesh())) return false;
     const int64_t rank = base_.global.rank();
     axes_.resize(rank);
     AxisList taken;
+    bool is_arranged = false;
     for (int64_t d = 0; d < rank; ++d) {
-      if (!box_.IsArranged(d)) continue;
+      is_arranged |= box_.IsArranged(d);
+      // What a slice cuts off again that a pad had added passes through.
+      const rules::DimFactors& factors = rule.results[0][d];
+      if (factors.empty() || rule.factors[factors[0]].kind != rules::FactorKind::kPermutation) continue;
       AxisList axes = wanted.dims[d].axes;
       if (axes.empty()) axes = base_.sharding.dims[d].axes;
       if (ProductOf(axes) > std::max<int64_t>(1, instruction_.shape().dim(d))) continue;
@@ -41,7 +45,7 @@ class BoxPlan {
       taken.insert(taken.end(), axes.begin(), axes.end());
       axes_[d] = std::move(axes);
     }
-    if (taken.empty()) return false;
+    if (is_arranged && taken.empty()) return false;
     OpPlanOptions options = OptionsFor(instruction_);
     options.without = taken;
     options.partial_ok.clear();
@@ -49,9 +53,8 @@ class BoxPlan {
     held_ = result_ = others.results[0];
     cost_ = others.work / static_cast<double>(ProductOf(taken));
     for (int64_t d = 0; d < rank; ++d) {
-      if (!box_.IsArranged(d)) continue;
-      result_.dims[d].axes = axes_[d];
-      held_.dims[d].axes = base_.sharding.IsSplit(d) ? axes_[d] : AxisList{};
+      if (!axes_[d].empty()) result_.dims[d].axes = held_.dims[d].axes = axes_[d];
+      if (box_.IsArranged(d) && !base_.sharding.IsSplit(d)) held_.dims[d].axes.clear();
     }
     Shape shape = ShardShape(base_.global, held_);
     for (int64_t d = 0; d < rank; ++d) {
@@ -72,6 +75,13 @@ class BoxPlan {
     if (box_.fill != nullptr) {
       GW_ASSIGN_OR_RETURN(fill, context_.Replicate(context_.Value(*box_.fill)));
     }
+    DimVector mirrored;
+    for (int64_t d = 0; d < base_.global.rank(); ++d) {
+      if (box_.mirrored[d]) mirrored.push_back(d);
+    }
+    // All at once: then the moves follow each other, and can become one.
+    if (!mirrored.empty())
+      local = context_.builder().Add(hlo::Opcode::kReverse, {local}, hlo::DimensionsAttr{mirrored});
     for (int64_t d = 0; d < base_.global.rank(); ++d) {
       if (!box_.IsArranged(d)) continue;
       std::vector<Instruction*> sources = {local};

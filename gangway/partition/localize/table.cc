@@ -75,6 +75,10 @@ Row SpecialRow(Opcode opcode) {
       return {LocalizeReduceWindow, ""};
     case Opcode::kSelectAndScatter:
       return {LocalizeSelectAndScatter, ""};
+    case Opcode::kTopK:
+      return {LocalizeTopK, ""};
+    case Opcode::kFft:
+      return {LocalizeFft, ""};
     case Opcode::kDynamicSlice:
       return {LocalizeDynamicSlice, ""};
     case Opcode::kDynamicUpdateSlice:

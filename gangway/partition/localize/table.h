@@ -47,6 +47,8 @@ absl::Status LocalizeConcatenate(const hlo::Instruction& instruction, Context& c
 absl::Status LocalizeConvolution(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeReduceWindow(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeSelectAndScatter(const hlo::Instruction& instruction, Context& context);
+absl::Status LocalizeTopK(const hlo::Instruction& instruction, Context& context);
+absl::Status LocalizeFft(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeDynamicSlice(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeDynamicUpdateSlice(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeGather(const hlo::Instruction& instruction, Context& context);

@@ -1,6 +1,8 @@
-"""Dispatch rate, OpByOp: a scalar all-reduce over N devices then + 1, one call each from Python, each feeding the next.
+"""Dispatch rates: a scalar all-reduce over N devices then + 1, each computation feeding the next.
 
-Stock JAX through Gangway beside native JAX, which take turns; computations per second, a line of JSON for each N.
+OpByOp: one call each from Python, stock JAX through Gangway beside native JAX. Chained: programs of 128 calls of a
+compiled function, submitted whole by the program API, beside native JAX's OpByOp. Fused: one compiled program of 128,
+by the program API beside native JAX. They take turns; computations per second, a line of JSON for each variant and N.
 """
 
 import argparse
@@ -14,58 +16,133 @@ from side_by_side import emit, measure
 # Launches a client lets run ahead of it, the same for both. Native JAX deadlocks now and then with collective programs
 # in flight, the more often the more there are; such a run is reported, left out, and costs a minute.
 IN_FLIGHT = 16
+LENGTH = 128  # computations of a chained or fused program
 
 
-def chain(devices, seconds):
-    """Computations per second of the chain on the first `devices` devices of this process's backend."""
+def repeat(call, x, seconds, length):
+    """Computations per second of x = call(x), each call `length` of them; checks their count."""
+    in_flight = IN_FLIGHT if length == 1 else IN_FLIGHT // 4
+    x, calls, start = call(x), 1, None
+    while start is None or time.perf_counter() < start + seconds:
+        for _ in range(in_flight):
+            x = call(x)
+        x.block_until_ready()
+        calls += in_flight
+        if start is None:  # the first lap warms up
+            start, counted = time.perf_counter(), calls
+    rate = (calls - counted) * length / (time.perf_counter() - start)
+    if float(x) != calls * length:
+        raise RuntimeError(f"{calls * length} computations gave {float(x)}")
+    return rate
+
+
+def computation(mesh):
+    import jax
+    from jax.sharding import PartitionSpec as P
+
+    return jax.shard_map(lambda x: jax.lax.pmean(x, "x") + 1, mesh=mesh, in_specs=P(), out_specs=P())
+
+
+def fused(mesh):
+    import jax
+
+    one = computation(mesh)
+    return jax.jit(lambda x: jax.lax.scan(lambda carry, _: (one(carry), None), x, None, length=LENGTH)[0])
+
+
+def stock(variant, devices, seconds):
+    """Through the JAX backend of this process."""
     import jax
     import numpy as np
     from jax.sharding import Mesh, NamedSharding
     from jax.sharding import PartitionSpec as P
 
     mesh = Mesh(np.array(jax.devices()[:devices]), ("x",))
-    step = jax.jit(jax.shard_map(lambda x: jax.lax.pmean(x, "x") + 1, mesh=mesh, in_specs=P(), out_specs=P()))
-    x = step(jax.device_put(np.float32(0), NamedSharding(mesh, P())))
-    calls, start = 1, None
-    while start is None or time.perf_counter() < start + seconds:
-        for _ in range(IN_FLIGHT):
-            x = step(x)
-        x.block_until_ready()
-        calls += IN_FLIGHT
-        if start is None:  # the first lap warms up
-            start, counted = time.perf_counter(), calls
-    rate = (calls - counted) / (time.perf_counter() - start)
-    if float(x) != calls:
-        raise RuntimeError(f"the chain of {calls} computations gave {float(x)}")
-    return rate
+    x = jax.device_put(np.float32(0), NamedSharding(mesh, P()))
+    if variant == "Fused":
+        return repeat(fused(mesh), x, seconds, LENGTH)
+    return repeat(jax.jit(computation(mesh)), x, seconds, 1)
 
 
-def compare(devices, rounds, seconds):
+def program(variant, devices, seconds):
+    """Through the program API."""
+    import jax
+    import numpy as np
+
+    import gangway
+
+    with gangway.connect() as client:
+        part = client.slice(devices=devices)
+        mesh, x = part.mesh(x=devices), np.float32(0)
+        if variant == "Fused":
+            return repeat(client.compile(fused(mesh), part, x), x, seconds, LENGTH)
+        step = client.compile(jax.jit(computation(mesh)), part, x)
+
+        @client.program
+        def chain(x):
+            for _ in range(LENGTH):
+                x = step(x)
+            return x
+
+        return repeat(chain, x, seconds, LENGTH)
+
+
+# variant -> how Gangway runs it, and the native variant beside it
+VARIANTS = {
+    "OpByOp": (stock, "OpByOp"),
+    "Chained": (program, "OpByOp"),
+    "Fused": (program, "Fused"),
+}
+
+
+def compare(variant, devices, workers, rounds, seconds):
+    beside = VARIANTS[variant][1]
     rates = {"native": [], "gangway": []}
     for _ in range(rounds):
         for system, found in rates.items():
-            arguments = [__file__, "--chain", devices, "--seconds", seconds]
+            name = variant if system == "gangway" else beside
+            arguments = [__file__, "--measure", name, "--system", system, "--devices", devices, "--seconds", seconds]
+            cluster = ["--workers", workers] if system == "gangway" else []
             try:
-                out, _ = measure(system, devices, arguments, timeout_s=seconds + 60)
+                out, _ = measure(system, devices, arguments, timeout_s=seconds + 60, cluster=cluster)
                 found.append(json.loads(out))
             except RuntimeError as error:
                 print(error, file=sys.stderr)
     medians = {system: statistics.median(found) if found else None for system, found in rates.items()}
     ratio = medians["gangway"] / medians["native"] if all(medians.values()) else None
-    emit(bench="dispatch", variant="OpByOp", devices=devices, unit="computations/s", **medians, ratio=ratio)
+    emit(
+        bench="dispatch",
+        variant=variant,
+        beside=beside,
+        devices=devices,
+        workers=workers,
+        unit="computations/s",
+        **medians,
+        ratio=ratio,
+    )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3, help="runs of each system (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=3, help="of measuring a run (default: %(default)s)")
-    parser.add_argument("--chain", type=int, metavar="N", help="only measure N devices of this process's own backend")
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
+    parser.add_argument("--devices", type=int, nargs="+", default=[1, 2, 4, 8])
+    parser.add_argument(
+        "--workers", type=int, nargs="+", default=[1, 2], help="worker processes (default: %(default)s)"
+    )
+    parser.add_argument("--measure", choices=VARIANTS, help=argparse.SUPPRESS)
+    parser.add_argument("--system", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.chain:
-        print(chain(args.chain, args.seconds))
+    if args.measure:
+        run = VARIANTS[args.measure][0] if args.system == "gangway" else stock
+        print(run(args.measure, args.devices[0], args.seconds))
         return
-    for devices in 1, 2, 4, 8:
-        compare(devices, args.rounds, args.seconds)
+    for variant in args.variants:
+        for devices in args.devices:
+            for workers in args.workers:
+                if workers <= devices:
+                    compare(variant, devices, workers, args.rounds, args.seconds)
 
 
 if __name__ == "__main__":

@@ -19,13 +19,13 @@ def environment(**extra):
     return {k: v for k, v in os.environ.items() if not k.startswith(prefixes)} | extra
 
 
-def command_and_environment(system, devices, arguments):
-    """How `system` ("native" or "gangway") runs a Python script with `devices` devices."""
+def command_and_environment(system, devices, arguments, cluster=()):
+    """How `system` ("native" or "gangway") runs a Python script with `devices` devices; `cluster`: options of ours."""
     python = [sys.executable, *map(str, arguments)]
     if system == "native":
         flags = f"--xla_force_host_platform_device_count={devices}"
         return python, environment(JAX_PLATFORMS="cpu", XLA_FLAGS=flags)
-    return [str(GANGWAY), "run", "--devices", str(devices), "--", *python], environment()
+    return [str(GANGWAY), "run", "--devices", str(devices), *map(str, cluster), "--", *python], environment()
 
 
 def descendants(root):
@@ -71,9 +71,9 @@ class MemoryWatch(threading.Thread):
         return self.peak
 
 
-def measure(system, devices, arguments, timeout_s):
+def measure(system, devices, arguments, timeout_s, cluster=()):
     """Runs the script to its end. Returns (standard output, peak bytes); raises RuntimeError with its last lines."""
-    command, env = command_and_environment(system, devices, arguments)
+    command, env = command_and_environment(system, devices, arguments, cluster)
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     watch = MemoryWatch(process.pid)
     watch.start()

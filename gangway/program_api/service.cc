@@ -3,10 +3,13 @@
 #include <grpcpp/grpcpp.h>
 
 #include <deque>
+#include <functional>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "gangway/program_api/session.h"
 #include "gangway/v1/program_service.grpc.pb.h"
 #include "google/protobuf/descriptor.pb.h"
@@ -15,72 +18,44 @@
 namespace gangway::program_api {
 namespace {
 
-// One client's stream. Requests are read one at a time, the next when the loop has taken the last, so a client that is
-// faster than the loop waits in its own send. Responses queue here: the loop never waits for a client.
-//
-// Shared by gRPC, which lets go in OnDone, and by tasks on the loop.
-class Stream final : public grpc::ServerBidiReactor<v1::Request, v1::Response>,
-                     public std::enable_shared_from_this<Stream> {
+// Responses on their way to one client: filled by the loop, which never waits for a client, and emptied by the stream's
+// writer. Thread-safe.
+class Responses {
  public:
-  Stream(controller::Controller& controller, std::string peer) : controller_(controller), peer_(std::move(peer)) {}
-
-  void Begin() {
-    self_ = shared_from_this();
-    session_ = std::make_shared<Session>(controller_, peer_, [weak = weak_from_this()](v1::Response response) {
-      if (auto self = weak.lock()) self->Queue(std::move(response));
-    });
-    spdlog::info("program API: opened by {}", peer_);
-    StartRead(&request_);
-  }
-
-  void OnReadDone(bool ok) override {
-    auto self = shared_from_this();
-    if (!ok) {
-      controller_.loop().Post([self] {
-        self->session_->Close();
-        self->End();
-      });
-      return;
-    }
-    controller_.loop().Post([self] {
-      self->session_->Handle(self->request_);
-      self->StartRead(&self->request_);
-    });
-  }
-  void OnWriteDone(bool ok) override {
+  void Add(v1::Response response) {
     absl::MutexLock lock(&mutex_);
-    responses_.pop_front();
-    if (!ok) responses_.clear();
-    if (!responses_.empty()) return StartWrite(&responses_.front());
-    if (ended_) Finish(grpc::Status::OK);
+    if (!closed_) waiting_.push_back(std::move(response));
   }
-  void OnDone() override {
-    spdlog::info("program API: closed by {}", peer_);
-    std::shared_ptr<Stream> last = std::move(self_);
+  // Waits for some; empty once closed.
+  std::deque<v1::Response> TakeAll() {
+    absl::MutexLock lock(&mutex_);
+    auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closed_ || !waiting_.empty(); };
+    mutex_.Await(absl::Condition(&ready));
+    return std::exchange(waiting_, {});
+  }
+  void Close() {
+    absl::MutexLock lock(&mutex_);
+    closed_ = true;
   }
 
  private:
-  void Queue(v1::Response response) {
-    absl::MutexLock lock(&mutex_);
-    if (ended_) return;
-    responses_.push_back(std::move(response));
-    if (responses_.size() == 1) StartWrite(&responses_.front());
-  }
-  void End() {
-    absl::MutexLock lock(&mutex_);
-    ended_ = true;
-    if (responses_.empty()) Finish(grpc::Status::OK);
-  }
-
-  controller::Controller& controller_;
-  const std::string peer_;
-  std::shared_ptr<Session> session_;
-  std::shared_ptr<Stream> self_;  // while gRPC may call
-  v1::Request request_;
   absl::Mutex mutex_;
-  std::deque<v1::Response> responses_ ABSL_GUARDED_BY(mutex_);  // the first is being written
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<v1::Response> waiting_ ABSL_GUARDED_BY(mutex_);
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
+
+using ServerStream = grpc::ServerReaderWriter<v1::Response, v1::Request>;
+
+void Write(Responses& responses, ServerStream* stream) {
+  bool open = true;
+  for (auto some = responses.TakeAll(); !some.empty(); some = responses.TakeAll()) {
+    for (size_t i = 0; i < some.size() && open; ++i) {
+      grpc::WriteOptions options;
+      if (i + 1 < some.size()) options.set_buffer_hint();  // more follow: one packet for all
+      open = stream->Write(some[i], options);
+    }
+  }
+}
 
 void AddFile(const google::protobuf::FileDescriptor& file, std::set<std::string>* seen,
              google::protobuf::FileDescriptorSet* set) {
@@ -89,27 +64,46 @@ void AddFile(const google::protobuf::FileDescriptor& file, std::set<std::string>
   file.CopyTo(set->add_file());
 }
 
-class Service final : public v1::Gangway::CallbackService {
+// gRPC's threads run these; each stream keeps one while it lasts.
+class Service final : public v1::Gangway::Service {
  public:
   explicit Service(controller::Controller& controller) : controller_(controller) {}
 
-  grpc::ServerBidiReactor<v1::Request, v1::Response>* Session(grpc::CallbackServerContext* context) override {
-    auto stream = std::make_shared<Stream>(controller_, context->peer());
-    stream->Begin();
-    return stream.get();
+  // Requests are read one at a time, the next when the loop has taken the last: a client that is faster than the loop
+  // waits in its own send.
+  grpc::Status Session(grpc::ServerContext* context, ServerStream* stream) override {
+    spdlog::info("program API: opened by {}", context->peer());
+    auto responses = std::make_shared<Responses>();
+    auto session = std::make_shared<program_api::Session>(
+        controller_, context->peer(), [responses](v1::Response response) { responses->Add(std::move(response)); });
+    std::thread writer([responses, stream] { Write(*responses, stream); });
+    v1::Request request;
+    while (stream->Read(&request)) OnLoop([&] { session->Handle(request); });
+    OnLoop([&] { session->Close(); });
+    responses->Close();
+    writer.join();
+    spdlog::info("program API: closed by {}", context->peer());
+    return grpc::Status::OK;
   }
-  grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context, const v1::DescribeRequest*,
-                                     v1::DescribeResponse* response) override {
+
+  grpc::Status Describe(grpc::ServerContext*, const v1::DescribeRequest*, v1::DescribeResponse* response) override {
     google::protobuf::FileDescriptorSet files;
     std::set<std::string> seen;
     AddFile(*v1::Request::descriptor()->file(), &seen, &files);
     response->set_file_descriptor_set(files.SerializeAsString());
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
+    return grpc::Status::OK;
   }
 
  private:
+  void OnLoop(const std::function<void()>& task) {
+    absl::Notification done;
+    controller_.loop().Post([&] {
+      task();
+      done.Notify();
+    });
+    done.WaitForNotification();
+  }
+
   controller::Controller& controller_;
 };
 

@@ -38,6 +38,8 @@ class PjrtBuffer final : public Buffer, public std::enable_shared_from_this<Pjrt
   absl::Status BeginUse();
   void EndUse();
 
+  // Ready when WaitForHandle does not block.
+  const Future<Unit>& available() const { return available_; }
   // Within a use: the handle, or the error of the producer, or DEADLINE_EXCEEDED. Blocks while the producer, on another
   // device's thread, has not finished.
   absl::StatusOr<PJRT_Buffer*> WaitForHandle();

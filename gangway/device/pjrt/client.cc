@@ -38,6 +38,7 @@ class PjrtClient final : public Client {
  private:
   const std::vector<std::shared_ptr<Instance>> instances_;  // at least one
   const std::string version_;
+  const std::shared_ptr<Lane> lane_ = std::make_shared<Lane>();  // shared by the devices
   std::vector<std::unique_ptr<PjrtDevice>> owned_;
   std::vector<Device*> devices_;
 };
@@ -48,8 +49,9 @@ absl::Status PjrtClient::FindDevices() {
     args.client = instance->client;
     GW_RETURN_IF_ERROR(instance->Call(instance->api().PJRT_Client_AddressableDevices, args));
     for (size_t i = 0; i < args.num_addressable_devices; ++i) {
-      GW_ASSIGN_OR_RETURN(std::unique_ptr<PjrtDevice> device,
-                          PjrtDevice::Make(instance, args.addressable_devices[i], static_cast<int>(devices_.size())));
+      GW_ASSIGN_OR_RETURN(
+          std::unique_ptr<PjrtDevice> device,
+          PjrtDevice::Make(instance, args.addressable_devices[i], static_cast<int>(devices_.size()), lane_));
       devices_.push_back(device.get());
       owned_.push_back(std::move(device));
     }

@@ -43,6 +43,12 @@ Future<Unit> ToFuture(std::shared_ptr<const Plugin> plugin, PJRT_Event* event) {
   return future;
 }
 
+bool IsReady(const Plugin& plugin, PJRT_Event* event) {
+  GW_PJRT_ARGS(PJRT_Event_IsReady_Args, args);
+  args.event = event;
+  return !plugin.Call(plugin.api().PJRT_Event_IsReady, args).ok() || args.is_ready;
+}
+
 absl::Status Await(const Plugin& plugin, PJRT_Event* event) {
   GW_PJRT_ARGS(PJRT_Event_Await_Args, args);
   args.event = event;

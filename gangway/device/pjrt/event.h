@@ -15,6 +15,9 @@ Future<Unit> ToFuture(std::shared_ptr<const Plugin> plugin, PJRT_Event* event);
 // launch that runs there.
 absl::Status Await(const Plugin& plugin, PJRT_Event* event);
 
+// Whether it is ready already; true where the plugin does not tell.
+bool IsReady(const Plugin& plugin, PJRT_Event* event);
+
 void Destroy(const Plugin& plugin, PJRT_Event* event);
 
 }  // namespace gangway::device::pjrt

@@ -1,5 +1,7 @@
 #include "gangway/device/pjrt/executable.h"
 
+#include <time.h>
+
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -15,7 +17,44 @@ namespace {
 // All hosted calls have a target that begins so; programs without one need no execute context.
 constexpr absl::string_view kHostedPrefix = "gangway.";
 
+// A switch of threads costs some microseconds: longer launches gain little on the lane, and hold up the other devices'.
+constexpr int64_t kSmallNs = 50000;
+constexpr int kLaunchesToMeasure = 24;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool kLaneWorks = false;  // the sanitizers know nothing of stacks that change under a thread
+#else
+constexpr bool kLaneWorks = true;
+#endif
+
+int64_t ThreadNanoseconds() {
+  timespec spent;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return spent.tv_sec * int64_t{1000000000} + spent.tv_nsec;
+}
+
+// Until the future is ready, giving the lane to others.
+void WaitOn(Fiber& fiber, const Future<Unit>& future) {
+  if (future.IsReady()) return;
+  future.OnReady([&fiber](const absl::StatusOr<Unit>&) { fiber.Wake(absl::OkStatus()); });
+  fiber.Suspend().IgnoreError();
+}
+
 }  // namespace
+
+void Size::Note(int64_t nanoseconds) {
+  const int64_t mean = mean_ns_.load(std::memory_order_relaxed);
+  const int64_t next = mean + (nanoseconds - mean) / 8;
+  mean_ns_.store(next, std::memory_order_relaxed);
+  if (++measured_ < kLaunchesToMeasure || never_) return;
+  // Between the two it stays where it is.
+  if (next < kSmallNs) small_ = kLaneWorks;
+  if (next > 4 * kSmallNs) small_ = false;
+}
+
+void Size::NeverSmall() {
+  never_ = true;
+  small_ = false;
+}
 
 struct PjrtExecutable::Queued {
   PjrtDevice* device = nullptr;
@@ -103,7 +142,8 @@ Execution PjrtExecutable::Execute(Device& device, absl::Span<const BufferRef> in
     queued->outputs.push_back(PjrtBuffer::Pending(*queued->device, type, execution.done));
     execution.outputs.push_back(queued->outputs.back());
   }
-  queued->device->thread().Post([self = shared_from_this(), queued] { self->RunQueued(*queued); });
+  queued->device->launches().Push(
+      [self = shared_from_this(), queued](Fiber* fiber) { self->RunQueued(*queued, fiber); }, size_.IsSmall());
   return execution;
 }
 
@@ -111,9 +151,9 @@ std::string PjrtExecutable::Describe(const Queued& queued) const {
   return absl::StrCat("program ", name_, ", launch ", queued.options.launch.launch_id, " on ", queued.device->name());
 }
 
-void PjrtExecutable::RunQueued(Queued& queued) {
+void PjrtExecutable::RunQueued(Queued& queued, Fiber* fiber) {
   std::vector<PJRT_Buffer*> results(outputs_.size(), nullptr);
-  absl::Status status = queued.refused.ok() ? Launch(queued, results) : queued.refused;
+  absl::Status status = queued.refused.ok() ? Launch(queued, fiber, results) : queued.refused;
   if (!status.ok()) {
     status = Annotate(status, Describe(queued));
     if (collective::Gang* gang = queued.options.launch.gang.get(); gang != nullptr) {
@@ -135,22 +175,32 @@ void PjrtExecutable::RunQueued(Queued& queued) {
   queued.done.Set(status.ok() ? absl::StatusOr<Unit>(Unit{}) : status);
 }
 
-absl::Status PjrtExecutable::Launch(Queued& queued, std::vector<PJRT_Buffer*>& results) {
-  if (!hosted_ops_) return LaunchWith(queued, nullptr, results);
+absl::Status PjrtExecutable::Launch(Queued& queued, Fiber* fiber, std::vector<PJRT_Buffer*>& results) {
+  if (!hosted_ops_) return LaunchWith(queued, nullptr, fiber, results);
   const Plugin& plugin = *program_->instance().plugin;
-  HostedLaunch hosted{&queued.options.launch, &ops_};
+  HostedLaunch hosted;
+  hosted.launch = &queued.options.launch;
+  hosted.ops = &ops_;
+  hosted.fiber = fiber;
+  hosted.lane = &queued.device->launches().lane();
+  hosted.thread = std::this_thread::get_id();
   GW_ASSIGN_OR_RETURN(PJRT_ExecuteContext * context, MakeExecuteContext(plugin, &hosted));
-  absl::Status status = LaunchWith(queued, context, results);
+  auto spent = [fiber] { return fiber == nullptr ? ThreadNanoseconds() : fiber->spent_ns(); };
+  const int64_t before = spent();
+  absl::Status status = LaunchWith(queued, context, fiber, results);
+  size_.Note(spent() - before);
+  if (hosted.elsewhere) size_.NeverSmall();
   DestroyExecuteContext(plugin, context);
   return status;
 }
 
-absl::Status PjrtExecutable::LaunchWith(Queued& queued, PJRT_ExecuteContext* context,
+absl::Status PjrtExecutable::LaunchWith(Queued& queued, PJRT_ExecuteContext* context, Fiber* fiber,
                                         std::vector<PJRT_Buffer*>& results) {
   const std::shared_ptr<const Instance>& instance = queued.device->instance();
   GW_ASSIGN_OR_RETURN_WITH(PJRT_LoadedExecutable * handle, program_->HandleFor(instance), "loading the program");
   std::vector<PJRT_Buffer*> arguments;
   for (size_t i = 0; i < queued.inputs.size(); ++i) {
+    if (fiber != nullptr) WaitOn(*fiber, queued.inputs[i]->available());
     GW_ASSIGN_OR_RETURN_WITH(PJRT_Buffer * argument, queued.inputs[i]->WaitForHandle(), absl::StrCat("input ", i));
     arguments.push_back(argument);
   }
@@ -172,6 +222,11 @@ absl::Status PjrtExecutable::LaunchWith(Queued& queued, PJRT_ExecuteContext* con
   args.device_complete_events = &complete;
   args.execute_device = queued.device->handle();
   GW_RETURN_IF_ERROR(instance->Call(instance->api().PJRT_LoadedExecutable_Execute, args));
+  if (fiber != nullptr && !IsReady(*instance->plugin, complete)) {
+    const Future<Unit> over = ToFuture(instance->plugin, complete);
+    WaitOn(*fiber, over);
+    return over.Await(absl::InfinitePast(), "a launch that is over").status();
+  }
   return Await(*instance->plugin, complete);
 }
 

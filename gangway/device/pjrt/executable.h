@@ -1,6 +1,7 @@
 // Compiled programs of a plugin and their launches.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,6 +49,23 @@ class Program {
   absl::flat_hash_map<const Instance*, std::shared_ptr<Loaded>> loaded_ ABSL_GUARDED_BY(mutex_);
 };
 
+// Whether a program's launches are small enough for the lane: known after some of them ran on their devices' threads,
+// and watched from then on. Thread-safe.
+class Size {
+ public:
+  bool IsSmall() const { return small_.load(std::memory_order_relaxed); }
+  // A launch took so much of its thread's time.
+  void Note(int64_t nanoseconds);
+  // The plugin called a collective on a thread of its own: its launches may block their thread.
+  void NeverSmall();
+
+ private:
+  std::atomic<bool> small_ = false;
+  std::atomic<bool> never_ = false;
+  std::atomic<int> measured_ = 0;
+  std::atomic<int64_t> mean_ns_ = 0;  // a running mean; of two updates at once one may be lost
+};
+
 class PjrtExecutable final : public Executable, public std::enable_shared_from_this<PjrtExecutable> {
  public:
   static absl::StatusOr<std::shared_ptr<PjrtExecutable>> Compile(std::shared_ptr<const Instance> instance,
@@ -66,10 +84,11 @@ class PjrtExecutable final : public Executable, public std::enable_shared_from_t
   absl::Status ReadSignature();
   void ReadMemory(PJRT_Executable* executable);
 
-  // On the device's thread.
-  void RunQueued(Queued& queued);
-  absl::Status Launch(Queued& queued, std::vector<PJRT_Buffer*>& results);
-  absl::Status LaunchWith(Queued& queued, PJRT_ExecuteContext* context, std::vector<PJRT_Buffer*>& results);
+  // On the device's thread, or on a fiber of the lane.
+  void RunQueued(Queued& queued, Fiber* fiber);
+  absl::Status Launch(Queued& queued, Fiber* fiber, std::vector<PJRT_Buffer*>& results);
+  absl::Status LaunchWith(Queued& queued, PJRT_ExecuteContext* context, Fiber* fiber,
+                          std::vector<PJRT_Buffer*>& results);
   std::string Describe(const Queued& queued) const;
 
   const std::string name_;
@@ -78,6 +97,7 @@ class PjrtExecutable final : public Executable, public std::enable_shared_from_t
   ProgramMemory memory_;
   bool hosted_ops_ = false;
   OpCache ops_;
+  Size size_;
 };
 
 }  // namespace gangway::device::pjrt

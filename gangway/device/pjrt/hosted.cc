@@ -53,7 +53,7 @@ bool AnswerMetadata(XLA_FFI_CallFrame* frame) {
   return false;
 }
 
-absl::StatusOr<const HostedLaunch*> FindLaunch(const XLA_FFI_CallFrame& frame) {
+absl::StatusOr<HostedLaunch*> FindLaunch(const XLA_FFI_CallFrame& frame) {
   XLA_FFI_TypeId type = {kLaunchTypeId};
   XLA_FFI_ExecutionContext_Get_Args args = {};
   args.struct_size = XLA_FFI_ExecutionContext_Get_Args_STRUCT_SIZE;
@@ -63,7 +63,7 @@ absl::StatusOr<const HostedLaunch*> FindLaunch(const XLA_FFI_CallFrame& frame) {
     DestroyError(*frame.api, error);
     return absl::FailedPreconditionError("a hosted operation was launched without a launch context");
   }
-  return static_cast<const HostedLaunch*>(args.data);
+  return static_cast<HostedLaunch*>(args.data);
 }
 
 // Attributes by name; the plugin sorts them, there are few.
@@ -173,13 +173,25 @@ absl::Status StartCollective(Kind kind, XLA_FFI_CallFrame* frame) {
   if (frame->api->struct_size < offsetof(XLA_FFI_Api, XLA_FFI_RunId_Get)) {
     return absl::UnimplementedError("the plugin's FFI is too old: it has no futures");
   }
-  GW_ASSIGN_OR_RETURN(const HostedLaunch* hosted, FindLaunch(*frame));
+  GW_ASSIGN_OR_RETURN(HostedLaunch * hosted, FindLaunch(*frame));
   const LaunchContext& launch = *hosted->launch;
   if (launch.gang == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("hosted ", collective::KindName(kind), ": the launch has no gang"));
   }
   GW_ASSIGN_OR_RETURN(std::shared_ptr<const collective::Op> op, FindOp(kind, *frame, *hosted));
+  collective::Contribution contribution;
+  for (int64_t i = 0; i < frame->args.size; ++i) contribution.operands.push_back(ToArray(frame->args.args[i]));
+  for (int64_t i = 0; i < frame->rets.size; ++i) contribution.results.push_back(ToArray(frame->rets.rets[i]));
+  if (hosted->fiber != nullptr && hosted->fiber->IsHere()) {
+    contribution.done = [fiber = hosted->fiber](const absl::Status& status) { fiber->Wake(status); };
+    launch.gang->Join(launch.partition, std::move(op), std::move(contribution));
+    return hosted->fiber->Suspend();
+  }
+  if (hosted->fiber != nullptr || hosted->thread != std::this_thread::get_id()) {
+    // The thread that launched it may be waiting in the plugin for this.
+    if (!hosted->elsewhere.exchange(true) && hosted->fiber != nullptr) hosted->lane->Rescue();
+  }
   XLA_FFI_Future_Create_Args future = {};
   future.struct_size = sizeof future;
   if (XLA_FFI_Error* error = frame->api->XLA_FFI_Future_Create(&future); error != nullptr) {
@@ -187,9 +199,6 @@ absl::Status StartCollective(Kind kind, XLA_FFI_CallFrame* frame) {
     return absl::InternalError("the plugin gave no future");
   }
   // The frame's structs are gone once this returns; the memory they point to stays until the future is complete.
-  collective::Contribution contribution;
-  for (int64_t i = 0; i < frame->args.size; ++i) contribution.operands.push_back(ToArray(frame->args.args[i]));
-  for (int64_t i = 0; i < frame->rets.size; ++i) contribution.results.push_back(ToArray(frame->rets.rets[i]));
   contribution.done = [api = frame->api, future = future.future](const absl::Status& status) {
     Complete(*api, future, status);
   };

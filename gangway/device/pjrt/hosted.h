@@ -1,8 +1,10 @@
 // Hosted operations (HOSTED.md) as handlers of the XLA FFI, called by the plugin inside a running program.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <thread>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -10,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "gangway/collective/op.h"
 #include "gangway/device/device.h"
+#include "gangway/device/pjrt/lane.h"
 #include "gangway/device/pjrt/plugin.h"
 
 namespace gangway::device::pjrt {
@@ -29,6 +32,10 @@ class OpCache {
 struct HostedLaunch {
   const LaunchContext* launch = nullptr;
   OpCache* ops = nullptr;
+  Fiber* fiber = nullptr;  // what the launch runs on; null on a device's own thread
+  Lane* lane = nullptr;
+  std::thread::id thread{};             // that launched it, when on a device's own
+  std::atomic<bool> elsewhere = false;  // a collective was called on another thread
 };
 
 // Registers the handlers and the type of the launch context with a plugin; before its first client is made.

@@ -30,10 +30,11 @@ Instance::~Instance() {
 }
 
 absl::StatusOr<std::unique_ptr<PjrtDevice>> PjrtDevice::Make(std::shared_ptr<const Instance> instance,
-                                                             PJRT_Device* device, int index) {
+                                                             PJRT_Device* device, int index,
+                                                             std::shared_ptr<Lane> lane) {
   std::unique_ptr<PjrtDevice> made(new PjrtDevice(std::move(instance), device, index));
   GW_RETURN_IF_ERROR(made->ReadDescription());
-  made->thread_ = MakeThreadExecutor(made->name_);
+  made->launches_ = std::make_unique<LaunchQueue>(made->name_, std::move(lane));
   return made;
 }
 

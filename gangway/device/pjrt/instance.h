@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "gangway/base/executor.h"
 #include "gangway/device/device.h"
+#include "gangway/device/pjrt/launch_queue.h"
 #include "gangway/device/pjrt/plugin.h"
 
 namespace gangway::device::pjrt {
@@ -31,13 +31,13 @@ struct Instance {
   bool hosted_ops = false;  // the plugin can run hosted collectives
 };
 
-// A device and the thread that owns it: everything that launches on the device runs there, in the order queued.
+// A device and the queue of its launches.
 class PjrtDevice final : public Device {
  public:
   // `index`: its place among the devices of our client. Reads the description; errors when the plugin does not give
   // one.
   static absl::StatusOr<std::unique_ptr<PjrtDevice>> Make(std::shared_ptr<const Instance> instance, PJRT_Device* device,
-                                                          int index);
+                                                          int index, std::shared_ptr<Lane> lane);
 
   int id() const override { return index_; }
   absl::string_view kind() const override { return kind_; }
@@ -48,7 +48,7 @@ class PjrtDevice final : public Device {
   const std::string& name() const { return name_; }
   PJRT_Device* handle() const { return handle_; }
   const std::shared_ptr<const Instance>& instance() const { return instance_; }
-  Executor& thread() { return *thread_; }
+  LaunchQueue& launches() { return *launches_; }
 
  private:
   PjrtDevice(std::shared_ptr<const Instance> instance, PJRT_Device* handle, int index)
@@ -61,7 +61,7 @@ class PjrtDevice final : public Device {
   std::string kind_;
   std::string name_;
   std::vector<int64_t> coords_;
-  std::unique_ptr<Executor> thread_;
+  std::unique_ptr<LaunchQueue> launches_;
 };
 
 }  // namespace gangway::device::pjrt

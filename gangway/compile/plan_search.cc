@@ -18,7 +18,7 @@ using propagate::Placement;
 // Arithmetic and memory traffic against moved bytes, and a charge for every collective that runs: as the partitioner
 // weighs them.
 constexpr double kBytesPerFlop = 0.05;
-constexpr double kBytesPerTouchedByte = 0.0005;
+constexpr double kBytesPerTouchedByte = 0.0001;
 constexpr double kBytesPerCollective = 16384;
 // How much more memory than the first try's another may take.
 constexpr double kMemorySlack = 1.1;

@@ -18,7 +18,22 @@ using hlo::Opcode;
 namespace {
 
 // What remains of the cost of a reshard that others make too: they may still change their minds.
-constexpr double kCostOfShared = 0.25;
+constexpr double kCostOfShared = 0.1;
+
+// The instruction works on a value however it lies, so that taking it as it is asks for nothing.
+bool TakesAnySharding(const Instruction* instruction) {
+  if (instruction == nullptr) return false;
+  switch (instruction->opcode()) {
+    case Opcode::kTranspose:
+    case Opcode::kBroadcast:
+    case Opcode::kReshape:
+    case Opcode::kReduce:
+    case Opcode::kClamp:
+      return true;
+    default:
+      return hlo::IsElementwise(instruction->opcode());
+  }
+}
 
 }  // namespace
 
@@ -103,7 +118,7 @@ double Context::ReshardCost(const LocalValue& value, const Sharding& to) {
 absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sharding& to_in) {
   if (!value.global.IsArray()) return value.local;
   const Sharding to = to_in.Closed();
-  if (to != value.sharding) module_->demands.Add(value.key, to, current_);
+  if (to != value.sharding || !TakesAnySharding(current_)) module_->demands.Add(value.key, to, current_);
   for (const Version& version : VersionsOf(value)) {
     if (version.sharding == to) return version.local;
   }

@@ -11,6 +11,17 @@ void Demands::Add(const ValueKey& value, const Sharding& sharding, const hlo::In
   if (!known) demands.push_back({sharding, by});
 }
 
+std::vector<Sharding> Demands::Of(const ValueKey& value) const {
+  std::vector<Sharding> shardings;
+  auto it = demands_.find(value);
+  if (it == demands_.end()) return shardings;
+  for (const Demand& demand : it->second) {
+    if (std::find(shardings.begin(), shardings.end(), demand.sharding) == shardings.end())
+      shardings.push_back(demand.sharding);
+  }
+  return shardings;
+}
+
 bool Demands::ByOthers(const ValueKey& value, const Sharding& sharding, const hlo::Instruction* by) const {
   auto it = demands_.find(value);
   if (it == demands_.end()) return false;

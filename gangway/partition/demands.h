@@ -16,6 +16,8 @@ namespace gangway::partition {
 class Demands {
  public:
   void Add(const ValueKey& value, const Sharding& sharding, const hlo::Instruction* by);
+  // Distinct ones of a value, in the order they came.
+  std::vector<Sharding> Of(const ValueKey& value) const;
   // Somebody else asked for it.
   bool ByOthers(const ValueKey& value, const Sharding& sharding, const hlo::Instruction* by) const;
 

@@ -105,16 +105,34 @@ double ShareOfSum(const Instruction& instruction, const Sharding& sharding, cons
 
 }  // namespace
 
-double ResultCost(const Instruction& instruction, int64_t leaf, const Sharding& sharding, Context& context) {
+namespace {
+
+// To have a leaf that lies as `sharding` in every way it was asked for in an earlier run; without one, or where it was
+// only used as it was, as completion wants it.
+double CostToUsers(const Instruction& instruction, int64_t leaf, const Sharding& sharding, const Sharding& wanted,
+                   Context& context) {
   const Shape shape = WithoutLayout(Leaves(instruction.shape())[leaf]);
-  const Sharding wanted = Context::WithManual(context.Wanted(instruction, leaf), sharding.manual);
   ReshardPlanner& planner = context.module().planner;
-  if (leaf > 0 || sharding.unreduced.empty()) return planner.Cost(sharding, wanted, shape);
+  const Demands* before = context.module().options.before;
+  const std::vector<Sharding> demanded = before == nullptr ? Shardings{} : before->Of({&instruction, leaf});
+  if (demanded.empty()) return planner.Cost(sharding, wanted, shape);
+  double cost = 0;
+  for (const Sharding& demand : demanded) {
+    if (demand.manual == sharding.manual) cost += planner.Cost(sharding, demand, shape);
+  }
+  return cost;
+}
+
+}  // namespace
+
+double ResultCost(const Instruction& instruction, int64_t leaf, const Sharding& sharding, Context& context) {
+  const Sharding wanted = Context::WithManual(context.Wanted(instruction, leaf), sharding.manual);
+  if (leaf > 0 || sharding.unreduced.empty()) return CostToUsers(instruction, leaf, sharding, wanted, context);
   Sharding whole = sharding;
   whole.unreduced.clear();
   const double share = ShareOfSum(instruction, sharding, context);
-  const double joined = share == 1 ? 0 : planner.Cost(whole, wanted, shape);
-  return share * planner.Cost(sharding, wanted, shape) + (1 - share) * joined;
+  const double joined = share == 1 ? 0 : CostToUsers(instruction, leaf, whole, wanted, context);
+  return share * CostToUsers(instruction, leaf, sharding, wanted, context) + (1 - share) * joined;
 }
 
 OpPlanOptions OptionsFor(const Instruction& instruction) {

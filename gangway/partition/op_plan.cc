@@ -137,6 +137,7 @@ class OpPlanner {
     for (size_t i = 0; i < values_.size(); ++i) {
       if (values_[i] == nullptr) continue;
       for (const Sharding& version : context_.VersionShardings(*values_[i])) AddCandidates(rule_.operands[i], version);
+      for (const AxisRef& axis : StuckAxes(i)) AddEverywhere(axis, rule_.operands);
       if (context_.module().options.whole_sums) continue;
       for (const AxisRef& axis : values_[i]->sharding.unreduced) AddEverywhere(axis, rule_.results);
     }
@@ -146,6 +147,20 @@ class OpPlanner {
       if (full.size == 1 || Overlaps(manual_, full)) continue;
       for (size_t f = 0; f < rule_.factors.size(); ++f) AddBehind(f, full);
     }
+  }
+
+  // Axes of an operand that split what has to be whole: they may move to another dimension.
+  AxisList StuckAxes(size_t operand) const {
+    AxisList stuck;
+    const Sharding& sharding = values_[operand]->sharding;
+    if (!SameMesh(sharding.mesh, context_.mesh())) return stuck;
+    const std::vector<AxisList> axes = ToFactors(rule_, rule_.operands[operand], sharding);
+    for (const AxisRef& axis : sharding.DimAxes()) {
+      bool placed = false;
+      for (size_t f = 0; f < axes.size(); ++f) placed |= Contains(axes[f], axis) && !MustBeLocal(f);
+      if (!placed) stuck.push_back(axis);
+    }
+    return stuck;
   }
 
   void AddEverywhere(const AxisRef& axis, const std::vector<rules::ValueFactors>& values) {

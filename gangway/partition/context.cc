@@ -100,7 +100,8 @@ std::vector<Sharding> Context::VersionShardings(const LocalValue& value) {
 }
 
 void Context::Alias(const LocalValue& alias, const LocalValue& of) {
-  versions_[{alias.local, alias.global.dims()}] = SharedVersionsOf(of);
+  auto versions = SharedVersionsOf(of);  // a copy: another entry may move those of the map
+  versions_[{alias.local, alias.global.dims()}] = std::move(versions);
 }
 
 double Context::ReshardCost(const LocalValue& value, const Sharding& to) {

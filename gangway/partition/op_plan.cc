@@ -1,6 +1,7 @@
 #include "gangway/partition/op_plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "gangway/mesh/geometry.h"
@@ -23,6 +24,25 @@ constexpr int kMaxAssignments = 600;
 constexpr size_t kMaxCandidates = 10;  // per factor
 
 bool IsMatrixOp(Opcode opcode) { return opcode == Opcode::kDot || opcode == Opcode::kConvolution; }
+
+// How often an operation goes over what it touches.
+double PassesOver(const Instruction& instruction) {
+  const auto levels = [](int64_t extent) { return std::log2(static_cast<double>(std::max<int64_t>(2, extent))); };
+  switch (instruction.opcode()) {
+    case Opcode::kSort:
+      return 2 * levels(instruction.operand(0)->shape().dim(instruction.attr<hlo::SortAttr>().dimension));
+    case Opcode::kFft: {
+      double passes = 0;
+      for (int64_t length : instruction.attr<hlo::FftAttr>().lengths) passes += levels(length);
+      return passes;
+    }
+    case Opcode::kCholesky:
+    case Opcode::kTriangularSolve:
+      return static_cast<double>(instruction.operand(0)->shape().dims().back()) / 8;
+    default:
+      return 1;
+  }
+}
 
 class OpPlanner {
  public:
@@ -325,7 +345,7 @@ class OpPlanner {
     for (size_t i = 0; i < leaves_.size(); ++i) {
       if (leaves_[i].IsArray()) touched += static_cast<double>(ShardShape(leaves_[i], plan.results[i]).ByteSize());
     }
-    double cost = touched * kBytesPerTouchedByte;
+    double cost = touched * kBytesPerTouchedByte * PassesOver(instruction_);
     if (IsMatrixOp(instruction_.opcode())) {
       double flops = 2;
       for (size_t f = 0; f < axes.size(); ++f) {

@@ -31,6 +31,7 @@ struct ControllerCommandOptions {
   std::string listen_workers = "127.0.0.1:0";
   int expect_devices = 1;
   double device_wait_seconds = 60;
+  double heartbeat_seconds = 5;
   std::string status_file;
   std::string dump_folder;
   std::string log_level = "info";
@@ -69,6 +70,8 @@ absl::Status ServeClients(const ControllerCommandOptions& options) {
   controller::ControllerServerOptions server_options;
   server_options.worker_address = options.listen_workers;
   server_options.controller.compile = controller::CompileArtifact;
+  server_options.controller.heartbeat = absl::Seconds(options.heartbeat_seconds);
+  server_options.controller.scheduler.horizon = absl::Milliseconds(20);
   if (!options.dump_folder.empty()) server_options.controller.compile = CompileAndDump(options.dump_folder);
   server_options.controller.log = [](const std::string& line) { spdlog::info("{}", line); };
   GW_ASSIGN_OR_RETURN(auto server, controller::StartControllerServer(std::move(server_options)));
@@ -114,6 +117,11 @@ void AddControllerCommand(CLI::App& app, Action* action) {
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   command->add_option("--device-wait", options->device_wait_seconds, "Seconds to wait for them")->capture_default_str();
+  command
+      ->add_option("--heartbeat", options->heartbeat_seconds,
+                   "Seconds between signs of life of a worker; one silent for twice as long is lost")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
   command->add_option("--status-file", options->status_file,
                       "Write live counts (sessions, arrays, bytes) to this JSON file");
   command->add_option("--dump", options->dump_folder, "Folder for every program's artifact and per-device HLO")

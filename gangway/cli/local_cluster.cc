@@ -83,6 +83,7 @@ absl::StatusOr<Process> StartWorker(const LocalClusterOptions& options, const st
                      absl::StrCat("--controller=", controller),
                      absl::StrCat("--name=worker", index),
                      absl::StrCat("--rank=", index),
+                     "--reconnect=0",  // its controller does not come back
                      absl::StrCat("--devices=", DevicesOf(options, index)),
                      absl::StrCat("--plugin=", plugin),
                      absl::StrCat("--log-level=", options.log_level)};

@@ -18,6 +18,7 @@ namespace {
 
 struct WorkerCommandOptions {
   worker::RunWorkerOptions worker;
+  double reconnect_seconds = 300;
   std::string log_level = "info";
   int announce_fd = -1;
 };
@@ -35,6 +36,7 @@ int RunWorkerCommand(WorkerCommandOptions options) {
   }
   std::atomic<bool> stop = false, done = false;
   options.worker.stop = &stop;
+  options.worker.reconnect = absl::Seconds(options.reconnect_seconds);
   options.worker.log = [](const std::string& line) { spdlog::info("{}", line); };
   std::thread watcher([&] {
     while (!done && CaughtSignal() == 0) absl::SleepFor(absl::Milliseconds(50));
@@ -62,6 +64,10 @@ void AddWorkerCommand(CLI::App& app, Action* action) {
                       "PJRT plugin (shared library); default: the CPU plugin of the wheel xla_cpu_pjrt");
   command->add_option("--name", options->worker.name, "Unique name in the cluster")->capture_default_str();
   command->add_option("--island", options->worker.island, "Island: devices with a fast network of their own")
+      ->capture_default_str();
+  command
+      ->add_option("--reconnect", options->reconnect_seconds,
+                   "Seconds to look for a controller that is gone, before giving up; 0: not at all")
       ->capture_default_str();
   command
       ->add_option("--rank", options->worker.rank,

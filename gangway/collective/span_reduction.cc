@@ -18,7 +18,7 @@ namespace {
 
 // Up to here the latency of a second round costs more than the bytes it saves.
 constexpr int64_t kDirectBytes = 32 << 10;
-constexpr int64_t kChunkBytes = 512 << 10;
+constexpr int64_t kChunkBytes = 256 << 10;
 constexpr int64_t kBlockBytes = 16 << 10;  // stays in a core's own cache
 constexpr int64_t kBlockElements = 1024;   // at most 16 bytes each
 static_assert(kBlockElements * 16 <= kBlockBytes);
@@ -91,9 +91,13 @@ class Operand {
       for (size_t s = 0; s < in.size(); ++s) in[s] = partials[s] + at * wide_bytes();
       // Through a block of our own, because a target may be one of the partial results.
       Reduce(wide_, reduction_, sum.data(), in, n);
-      RoundTo(dtype_, rounded.data(), sum.data(), n);
-      Store(rounded.data(), n, targets, to + at);
-      if (sent != nullptr) std::memcpy(sent + at * element_bytes(), rounded.data(), n * element_bytes());
+      const char* values = sum.data();
+      if (wide_ != dtype_) {
+        RoundTo(dtype_, rounded.data(), sum.data(), n);
+        values = rounded.data();
+      }
+      Store(values, n, targets, to + at);
+      if (sent != nullptr) std::memcpy(sent + at * element_bytes(), values, n * element_bytes());
     }
   }
 

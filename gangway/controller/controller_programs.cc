@@ -295,6 +295,7 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
     command.task->island = program.island;
     command.task->devices = program.scheduler_devices;
     command.task->program = id;
+    command.task->cost = program.cost;
     ++program.references;  // until dispatched: the workers must not forget it before
   }
   ExecuteResult result{{}, ReadyFuture()};

@@ -1,5 +1,6 @@
 // Sessions and the order of what they do.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -126,8 +127,9 @@ void RuntimeController::Drain(SessionRecord& session) {
         session.tenants.resize(task.island + 1, sched::TenantId(-1));
       }
       sched::TenantId& tenant = session.tenants[task.island];
-      if (tenant.value() < 0) tenant = scheduler.AddTenant(session.info.name, session.info.weight);
-      if (!scheduler.Submit({GangId(task.id.value()), tenant, task.devices, 1}, clock_.Now())) return;
+      if (tenant.value() < 0)
+        tenant = scheduler.AddTenant(session.info.name, session.info.weight, session.info.priority);
+      if (!scheduler.Submit({GangId(task.id.value()), tenant, task.devices, task.cost}, clock_.Now())) return;
     }
     Command next = std::move(front);
     session.held.pop_front();
@@ -151,16 +153,23 @@ void RuntimeController::Admitted(const std::vector<GangId>& gangs) {
 
 void RuntimeController::Dispatch(Command& command) {
   const std::shared_ptr<TaskRecord>& task = command.task;
+  bool news_due = false;
   if (task != nullptr) {
     if (task->over) return;  // failed while it waited
     task->dispatched = true;
-    if (task->is_launch) ++counts_.launches;
+    if (task->is_launch) {
+      ++counts_.launches;
+      // Every so often a report is due at once, so that the scheduler sees room before the line runs dry.
+      unreported_ += task->cost;
+      news_due = counts_.launches % std::max(1, options_.scheduler.lookahead / 4) == 0 ||
+                 unreported_ >= options_.scheduler.horizon / 8;
+      if (news_due) unreported_ = absl::ZeroDuration();
+    }
   }
   for (Command::Outgoing& out : command.messages) {
     if (auto* launch = std::get_if<net::Launch>(&out.message)) {
       ++counts_.launch_messages;
-      // Every so often a report is due at once, so that the scheduler sees room before the line runs dry.
-      launch->report = task->watched || counts_.launches % std::max(1, options_.scheduler.lookahead / 4) == 0;
+      launch->report = task->watched || news_due;
     }
     SendTo(out.worker, std::move(out.message), task);
   }
@@ -179,8 +188,10 @@ void RuntimeController::Watch(TaskRecord& task) {
   }
 }
 
-void RuntimeController::PartDone(const std::shared_ptr<TaskRecord>& task, WorkerId worker, const absl::Status& status) {
+void RuntimeController::PartDone(const std::shared_ptr<TaskRecord>& task, WorkerId worker, const absl::Status& status,
+                                 absl::Duration took) {
   if (task->over) return;
+  task->took = std::max(task->took, took);
   const dataflow::Step step = task->progress.PartDone(dataflow::NodeId(0), worker, status);
   if (!step.poisoned.empty()) {
     task->error = Annotate(status, task->what);
@@ -207,7 +218,13 @@ void RuntimeController::PartDone(const std::shared_ptr<TaskRecord>& task, Worker
     sched::GangScheduler& scheduler = SchedulerOf(task->island);
     const GangId gang(task->id.value());
     // One of the two knows it, if it came that far.
-    Admitted(scheduler.Finished(gang, clock_.Now()));
+    std::optional<absl::Duration> took;
+    if (task->took > absl::ZeroDuration()) {
+      took = task->took;
+      auto program = programs_.find(task->program);
+      if (program != programs_.end()) program->second->cost += (task->took - program->second->cost) / 8;
+    }
+    Admitted(scheduler.Finished(gang, clock_.Now(), took));
     Admitted(scheduler.Cancel(gang, clock_.Now()));
   }
   task->done.Set(task->error.ok() ? absl::StatusOr<Unit>(Unit{}) : absl::StatusOr<Unit>(task->error));

@@ -126,7 +126,10 @@ void RuntimeController::OnHello(const std::shared_ptr<WorkerLink>& link, net::He
     }
   }
   Log(absl::StrCat("worker ", link->name, " joined with ", hello.devices.size(), " ", hello.platform, " devices"));
-  SendTo(*id, net::Welcome{cluster_.worker(*id).first_device.value(), net::PeerId(id->value())}, nullptr);
+  SendTo(*id,
+         net::Welcome{cluster_.worker(*id).first_device.value(), net::PeerId(id->value()),
+                      static_cast<uint32_t>(absl::ToInt64Milliseconds(options_.heartbeat))},
+         nullptr);
   // A worker that is back knows no program any more.
   for (auto& [program_id, program] : programs_) {
     if (program->compiled == nullptr || !program->error.ok()) continue;
@@ -168,7 +171,7 @@ void RuntimeController::OnTasksDone(WorkerLink& link, const net::TasksDone& repo
     auto it = tasks_.find(done.task);
     if (it == tasks_.end()) continue;
     std::shared_ptr<TaskRecord> task = it->second;
-    PartDone(task, link.id, done.status);
+    PartDone(task, link.id, done.status, absl::Microseconds(done.micros));
   }
 }
 
@@ -203,7 +206,8 @@ void RuntimeController::Introduce(WorkerId a, WorkerId b) {
   if (a == b) return;
   for (auto [who, whom] : {std::pair(a, b), std::pair(b, a)}) {
     const WorkerLink& peer = *links_[whom.value()];
-    if (!links_[who.value()]->peers.insert(whom).second) continue;
+    // One that is lost is introduced when it comes back, from where it is then.
+    if (peer.lost || links_[who.value()]->lost || !links_[who.value()]->peers.insert(whom).second) continue;
     SendTo(who, net::Peer{net::PeerId(whom.value()), peer.name, peer.fabric}, nullptr);
   }
 }
@@ -231,7 +235,7 @@ void RuntimeController::Tick() {
   all.insert(all.end(), strangers_.begin(), strangers_.end());
   for (const auto& link : all) {
     if (link->lost) continue;
-    if (now - link->last_heard > options_.worker_timeout) {
+    if (now - link->last_heard > 2 * options_.heartbeat) {
       Lose(link,
            absl::DeadlineExceededError(absl::StrCat("silent for ", absl::FormatDuration(now - link->last_heard))));
       continue;

@@ -44,12 +44,14 @@ struct TaskRecord {
   int num_outputs = 0;
   int island = 0;
   std::vector<int> devices;  // a launch's, for the scheduler
+  absl::Duration cost;       // expected, likewise
   ProgramId program;         // which a launch holds until it is dispatched
   bool dispatched = false;
   bool watched = false;  // somebody waits for it
   Promise<Unit> done;
   absl::Status error;  // once known
   bool over = false;
+  absl::Duration took;  // device time, as far as told
 
   explicit TaskRecord(std::shared_ptr<const dataflow::Graph> graph) : progress(std::move(graph)) {}
 };
@@ -72,6 +74,7 @@ struct ProgramRecord {
   std::vector<DeviceId> devices;
   Placement placement;
   int island = 0;
+  absl::Duration cost = absl::Microseconds(100);  // a launch's device time: a running mean of those seen
   Promise<std::shared_ptr<const Program>> ready;
   absl::Status error;
   std::shared_ptr<const Program> program;  // null until compiled by us and loaded by every worker

@@ -30,8 +30,8 @@ struct ControllerOptions {
   std::vector<Executor*> compile_executors;
   const Clock* clock = nullptr;
   int compile_threads = 2;  // when compile_executors is empty
-  // A worker that says nothing for longer is lost.
-  absl::Duration worker_timeout = absl::Seconds(10);
+  // How often workers are to be heard of. One that says nothing for twice as long is lost.
+  absl::Duration heartbeat = absl::Seconds(5);
   sched::SchedulerOptions scheduler;
   // Commands a session may have waiting behind the scheduler before it is refused more.
   size_t max_held_commands = 1 << 20;
@@ -146,7 +146,8 @@ class RuntimeController final : public Controller {
   void Admitted(const std::vector<sched::GangId>& gangs);
   std::shared_ptr<TaskRecord> NewTask(SessionId session, std::string what,
                                       std::shared_ptr<const dataflow::Graph> graph);
-  void PartDone(const std::shared_ptr<TaskRecord>& task, WorkerId worker, const absl::Status& status);
+  void PartDone(const std::shared_ptr<TaskRecord>& task, WorkerId worker, const absl::Status& status,
+                absl::Duration took = absl::ZeroDuration());
   void Watch(TaskRecord& task);
   sched::GangScheduler& SchedulerOf(int island);
 
@@ -199,6 +200,7 @@ class RuntimeController final : public Controller {
   std::vector<int> slices_on_;                      // by device: how many slices it is part of
   uint64_t next_session_ = 1, next_array_ = 1, next_program_ = 1, next_task_ = 1, next_request_ = 1;
   int64_t pending_launches_ = 0;
+  absl::Duration unreported_;  // expected device time of launches since the last that reports at once
   int next_compile_executor_ = 0;
   DispatchCounts counts_;
   bool stopped_ = false;

@@ -49,8 +49,13 @@ controller::SessionInfo InfoOf(const GrpcIfrtSessionMetadata& metadata, const gr
   info.name = context.peer();
   const auto& attributes = metadata.initialization_data().attributes();
   if (auto it = attributes.find("tenant"); it != attributes.end()) info.tenant = it->second.string_value();
-  if (auto it = attributes.find("weight"); it != attributes.end() && it->second.float_value() > 0) {
-    info.weight = it->second.float_value();
+  // Clients of JAX can only send whole numbers.
+  if (auto it = attributes.find("weight"); it != attributes.end()) {
+    if (it->second.float_value() > 0) info.weight = it->second.float_value();
+    if (it->second.int64_value() > 0) info.weight = static_cast<double>(it->second.int64_value());
+  }
+  if (auto it = attributes.find("priority"); it != attributes.end()) {
+    info.priority = static_cast<int>(std::clamp<int64_t>(it->second.int64_value(), -1000, 1000));
   }
   return info;
 }

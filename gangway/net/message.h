@@ -57,6 +57,7 @@ struct ProgramLoaded {
 struct TaskDone {
   TaskId task;
   absl::Status status;
+  uint32_t micros = 0;  // of the busiest device's time; 0: not told
   friend bool operator==(const TaskDone&, const TaskDone&) = default;
 };
 
@@ -85,8 +86,9 @@ struct Heartbeat {
 
 // Answer to Hello. A refused worker hears why by the channel's close reason instead.
 struct Welcome {
-  int first_device = 0;  // cluster-wide id of the worker's device 0, for messages
-  PeerId self;           // its number among the workers
+  int first_device = 0;       // cluster-wide id of the worker's device 0, for messages
+  PeerId self;                // its number among the workers
+  uint32_t heartbeat_ms = 0;  // how often the controller wants to hear of it; 0: as it likes
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 

@@ -6,12 +6,19 @@
 #include "gangway/base/check.h"
 
 namespace gangway::sched {
+namespace {
 
-TenantId GangScheduler::AddTenant(std::string name, double weight) {
+// One that runs and one that is ready when it is over.
+constexpr int kAlways = 2;
+
+}  // namespace
+
+TenantId GangScheduler::AddTenant(std::string name, double weight, int priority) {
   const TenantId id(next_tenant_++);
   Tenant& tenant = tenants_[id];
   tenant.name = std::move(name);
   tenant.weight = weight > 0 ? weight : 1;
+  tenant.priority = priority;
   tenant.pass = virtual_time_;
   return id;
 }
@@ -25,7 +32,9 @@ void GangScheduler::RemoveTenant(TenantId id) {
 
 bool GangScheduler::HasRoom(const Gang& gang) const {
   for (int device : gang.devices) {
-    if (load_[device] >= options_.lookahead) return false;
+    const Load& load = load_[device];
+    if (load.launches >= options_.lookahead) return false;
+    if (load.launches >= kAlways && load.time >= options_.horizon) return false;
   }
   return true;
 }
@@ -35,7 +44,7 @@ bool GangScheduler::Submit(Gang gang, absl::Time now) {
   GW_CHECK(it != tenants_.end(), "gang of an unknown tenant");
   Tenant& tenant = it->second;
   for (int device : gang.devices) {
-    if (device >= static_cast<int>(load_.size())) load_.resize(device + 1, 0);
+    if (device >= static_cast<int>(load_.size())) load_.resize(device + 1);
   }
   // Whoever had nothing waiting does not save up the time it did not use.
   if (tenant.waiting.empty()) tenant.pass = std::max(tenant.pass, virtual_time_);
@@ -53,12 +62,15 @@ bool GangScheduler::Submit(Gang gang, absl::Time now) {
 }
 
 void GangScheduler::Admit(Gang gang, Tenant& tenant, absl::Time now) {
-  for (int device : gang.devices) ++load_[device];
+  for (int device : gang.devices) {
+    ++load_[device].launches;
+    load_[device].time += gang.cost;
+  }
   virtual_time_ = std::max(virtual_time_, tenant.pass);
-  tenant.pass += gang.cost / tenant.weight;
+  tenant.pass += absl::ToDoubleSeconds(gang.cost) / tenant.weight;
   log_.push_back({next_sequence_++, gang.id, gang.tenant, now});
   if (log_.size() > options_.log_capacity) log_.pop_front();
-  under_way_.emplace(gang.id, std::move(gang.devices));
+  under_way_.emplace(gang.id, UnderWay{std::move(gang.devices), gang.tenant, gang.cost});
 }
 
 std::vector<GangId> GangScheduler::AdmitWaiting(absl::Time now) {
@@ -70,7 +82,9 @@ std::vector<GangId> GangScheduler::AdmitWaiting(absl::Time now) {
     for (auto& [id, tenant] : tenants_) {
       if (!tenant.waiting.empty()) order.push_back(&tenant);
     }
-    std::stable_sort(order.begin(), order.end(), [](const Tenant* a, const Tenant* b) { return a->pass < b->pass; });
+    std::stable_sort(order.begin(), order.end(), [](const Tenant* a, const Tenant* b) {
+      return a->priority != b->priority ? a->priority > b->priority : a->pass < b->pass;
+    });
     std::vector<bool> reserved(load_.size(), false);
     for (Tenant* tenant : order) {
       Gang& head = tenant->waiting.front();
@@ -90,10 +104,17 @@ std::vector<GangId> GangScheduler::AdmitWaiting(absl::Time now) {
   return admitted;
 }
 
-std::vector<GangId> GangScheduler::Finished(GangId gang, absl::Time now) {
+std::vector<GangId> GangScheduler::Finished(GangId gang, absl::Time now, std::optional<absl::Duration> took) {
   auto it = under_way_.find(gang);
   if (it == under_way_.end()) return {};
-  for (int device : it->second) --load_[device];
+  const UnderWay& over = it->second;
+  for (int device : over.devices) {
+    --load_[device].launches;
+    load_[device].time -= over.cost;
+  }
+  if (auto tenant = tenants_.find(over.tenant); took.has_value() && tenant != tenants_.end()) {
+    tenant->second.pass += absl::ToDoubleSeconds(*took - over.cost) / tenant->second.weight;
+  }
   under_way_.erase(it);
   if (waiting_ == 0) return {};
   return AdmitWaiting(now);

@@ -121,5 +121,58 @@ TEST(GangSchedulerTest, RandomStreamsEnd) {
   }
 }
 
+TEST(GangSchedulerTest, SharesAreOfMeasuredDeviceTime) {
+  // Both are expected to take 1 ms; b's gangs take 4.
+  GangScheduler scheduler({.lookahead = 1});
+  TenantId a = scheduler.AddTenant("a", 1), b = scheduler.AddTenant("b", 1);
+  uint64_t next = 1;
+  std::map<GangId, TenantId> of;
+  auto submit = [&](TenantId tenant) {
+    const GangId id(next++);
+    of[id] = tenant;
+    return scheduler.Submit({id, tenant, {0}, absl::Milliseconds(1)}, kNow) ? id : GangId(0);
+  };
+  GangId running = submit(a);
+  for (int i = 0; i < 200; ++i) {
+    submit(a);
+    submit(b);
+  }
+  std::map<TenantId, int> ran;
+  for (int i = 0; i < 100; ++i) {
+    const auto admitted =
+        scheduler.Finished(running, kNow, of[running] == b ? absl::Milliseconds(4) : absl::Milliseconds(1));
+    ASSERT_EQ(admitted.size(), 1);
+    running = admitted[0];
+    ++ran[of[running]];
+  }
+  EXPECT_NEAR(ran[a], 80, 2);
+  EXPECT_NEAR(ran[b], 20, 2);
+}
+
+TEST(GangSchedulerTest, TheHorizonBoundsExpectedTime) {
+  GangScheduler scheduler({.horizon = absl::Milliseconds(20)});
+  TenantId a = scheduler.AddTenant("a", 1);
+  for (uint64_t i = 0; i < 4; ++i) {
+    EXPECT_TRUE(scheduler.Submit({GangId(i), a, {0}, absl::Milliseconds(5)}, kNow)) << i;
+  }
+  EXPECT_FALSE(scheduler.Submit({GangId(4), a, {0}, absl::Milliseconds(5)}, kNow));
+  // Long ones still have one that is ready when the other is over.
+  EXPECT_TRUE(scheduler.Submit({GangId(10), scheduler.AddTenant("b", 1), {1}, absl::Seconds(1)}, kNow));
+  EXPECT_TRUE(scheduler.Submit({GangId(11), scheduler.AddTenant("c", 1), {1}, absl::Seconds(1)}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(12), scheduler.AddTenant("d", 1), {1}, absl::Seconds(1)}, kNow));
+}
+
+TEST(GangSchedulerTest, PrioritiesGoFirst) {
+  GangScheduler scheduler({.lookahead = 1});
+  TenantId a = scheduler.AddTenant("a", 100), urgent = scheduler.AddTenant("urgent", 1, 5);
+  EXPECT_TRUE(scheduler.Submit({GangId(1), urgent, {0}}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(2), a, {0}}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(3), urgent, {0}}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(4), urgent, {0}}, kNow));
+  EXPECT_THAT(scheduler.Finished(GangId(1), kNow), ElementsAre(GangId(3)));
+  EXPECT_THAT(scheduler.Finished(GangId(3), kNow), ElementsAre(GangId(4)));
+  EXPECT_THAT(scheduler.Finished(GangId(4), kNow), ElementsAre(GangId(2)));
+}
+
 }  // namespace
 }  // namespace gangway::sched

@@ -5,7 +5,11 @@
 
 namespace gangway::worker {
 
-void Task::PartDone(const absl::Status& status) {
+void Task::PartDone(const absl::Status& status, absl::Duration took) {
+  const int64_t micros = absl::ToInt64Microseconds(took);
+  int64_t most = micros_.load(std::memory_order_relaxed);
+  while (micros > most && !micros_.compare_exchange_weak(most, micros, std::memory_order_relaxed)) {
+  }
   if (!status.ok()) {
     absl::MutexLock lock(&mutex_);
     status_.Update(status);
@@ -16,29 +20,30 @@ void Task::PartDone(const absl::Status& status) {
     absl::MutexLock lock(&mutex_);
     final_status = status_;
   }
-  std::exchange(over_, nullptr)(std::move(final_status));
+  const int64_t spent = std::min<int64_t>(micros_.load(std::memory_order_relaxed), UINT32_MAX);
+  std::exchange(over_, nullptr)(std::move(final_status), static_cast<uint32_t>(spent));
 }
 
 std::shared_ptr<Task> TaskLedger::Begin(TaskId id, int parts, bool report) {
   auto task = std::make_shared<Task>();
   task->id_ = id;
   task->parts_left_ = parts;
-  task->over_ = [loop = loop_, weak = std::weak_ptr<TaskLedger*>(self_), id](absl::Status status) {
-    loop->Post([weak, id, status] {
-      if (auto self = weak.lock()) (*self)->Over(id, status);
+  task->over_ = [loop = loop_, weak = std::weak_ptr<TaskLedger*>(self_), id](absl::Status status, uint32_t micros) {
+    loop->Post([weak, id, status, micros] {
+      if (auto self = weak.lock()) (*self)->Over(id, status, micros);
     });
   };
   open_.emplace(id, report);
-  if (parts == 0) Over(id, absl::OkStatus());
+  if (parts == 0) Over(id, absl::OkStatus(), 0);
   return task;
 }
 
-void TaskLedger::Over(TaskId id, absl::Status status) {
+void TaskLedger::Over(TaskId id, absl::Status status, uint32_t micros) {
   auto it = open_.find(id);
   if (it == open_.end()) return;
   const bool urgent = it->second || !status.ok();
   open_.erase(it);
-  unsaid_.tasks.push_back({id, std::move(status)});
+  unsaid_.tasks.push_back({id, std::move(status), micros});
   if (urgent) send_(std::exchange(unsaid_, {}), /*urgent=*/true);
 }
 

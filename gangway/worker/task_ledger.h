@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "gangway/base/executor.h"
 #include "gangway/net/message.h"
 
@@ -19,14 +20,15 @@ using net::TaskId;
 class Task {
  public:
   TaskId id() const { return id_; }
-  // The first error is the task's; the last part to end closes it.
-  void PartDone(const absl::Status& status);
+  // The first error is the task's; the last part to end closes it. `took`: the part's device time.
+  void PartDone(const absl::Status& status, absl::Duration took = absl::ZeroDuration());
 
  private:
   friend class TaskLedger;
   TaskId id_;
   std::atomic<int> parts_left_ = 0;
-  std::function<void(absl::Status)> over_;
+  std::function<void(absl::Status, uint32_t micros)> over_;
+  std::atomic<int64_t> micros_ = 0;  // of the part that took longest
   absl::Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
@@ -51,7 +53,7 @@ class TaskLedger {
   int64_t pending() const { return static_cast<int64_t>(open_.size()); }
 
  private:
-  void Over(TaskId id, absl::Status status);
+  void Over(TaskId id, absl::Status status, uint32_t micros);
 
   const std::shared_ptr<Executor> loop_;  // shared with tasks, which may end after the ledger
   const Send send_;

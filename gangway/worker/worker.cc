@@ -28,8 +28,12 @@ Worker::Worker(WorkerOptions options, std::unique_ptr<net::Channel> channel)
               [this](net::TasksDone report, bool urgent) {
                 (void)(urgent ? channel_->Send(std::move(report)) : channel_->SendLater(std::move(report)));
               }),
+      heartbeat_(options_.heartbeat),
       self_(std::make_shared<Worker*>(this)) {
-  for (int i = 0; i < num_devices_; ++i) queues_.push_back(std::make_shared<DeviceQueue>(options_.loop));
+  for (int i = 0; i < num_devices_; ++i) {
+    queues_.push_back(std::make_shared<DeviceQueue>(options_.loop));
+    busy_.push_back(std::make_shared<Busy>());
+  }
 }
 
 Worker::~Worker() = default;
@@ -72,7 +76,7 @@ void Worker::Start() {
     description.memory_bytes = device->memory_stats().bytes_limit;
     hello.devices.push_back(std::move(description));
   }
-  next_beat_ = options_.clock->Now() + options_.heartbeat;
+  next_beat_ = options_.clock->Now() + heartbeat_;
   channel_->Start(std::move(handler));
   Send(std::move(hello));
 }
@@ -87,7 +91,7 @@ void Worker::Tick() {
   if (now >= next_beat_ || !(beat == last_beat_)) {
     (void)channel_->SendLater(beat);
     last_beat_ = beat;
-    next_beat_ = now + options_.heartbeat;
+    next_beat_ = now + heartbeat_;
   }
   channel_->Flush();
 }
@@ -108,6 +112,8 @@ void Worker::Handle(net::Message message) {
 
 void Worker::On(net::Welcome message) {
   if (options_.fabric != nullptr) options_.fabric->Introduce(message.self);
+  // Half of it, so that one that is late is no reason to worry.
+  if (message.heartbeat_ms > 0) heartbeat_ = absl::Milliseconds(message.heartbeat_ms) / 2;
 }
 
 void Worker::On(net::Peer message) {
@@ -328,7 +334,12 @@ void Worker::RunPart(const std::shared_ptr<Run>& run, const net::LoadProgram::Pa
     (void)store_.Put(net::BufferId(run->launch.first_output.value() + i), part.device,
                      store::Shard(std::move(execution.outputs[i])));
   }
-  execution.done.OnReady([task = run->task](const absl::StatusOr<Unit>& done) { task->PartDone(done.status()); });
+  execution.done.OnReady([task = run->task, busy = busy_[part.device], clock = options_.clock,
+                          queued = absl::ToUnixNanos(options_.clock->Now())](const absl::StatusOr<Unit>& done) {
+    const int64_t now = absl::ToUnixNanos(clock->Now());
+    const int64_t began = std::max(queued, busy->until_ns.exchange(now));
+    task->PartDone(done.status(), absl::Nanoseconds(std::max<int64_t>(0, now - began)));
+  });
 }
 
 void Worker::FailPart(const std::shared_ptr<Run>& run, int device, const absl::Status& status) {

@@ -1,6 +1,7 @@
 // The logic of one worker: takes the controller's messages, keeps the shards, runs launches on its devices.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -126,11 +127,17 @@ class Worker {
   store::Store store_;
   TaskLedger ledger_;
   std::vector<std::shared_ptr<DeviceQueue>> queues_;
+  // When a device's last launch was over: the next one has had the device since then. Shared with launches under way.
+  struct Busy {
+    std::atomic<int64_t> until_ns = 0;
+  };
+  std::vector<std::shared_ptr<Busy>> busy_;
   // Shared with launches that wait.
   absl::flat_hash_map<net::ProgramId, std::shared_ptr<Program>> programs_;
   absl::flat_hash_map<const device::Buffer*, std::weak_ptr<const void>> loans_;
   // Launches with other workers, to be ended when those fail.
   absl::flat_hash_map<net::TaskId, std::weak_ptr<collective::Gang>> spanning_;
+  absl::Duration heartbeat_;
   net::Heartbeat last_beat_;
   absl::Time next_beat_;
   bool gone_ = false;

@@ -7,6 +7,16 @@
 #include "gangway/worker/worker.h"
 
 namespace gangway::worker {
+namespace {
+
+// The copy has failed, so what this worker waits for of it ends too: its failure is told when all its parts are over,
+// and the one it waits for may be waiting for it.
+void FailSend(net::Fabric& fabric, Task& task, const absl::Status& status) {
+  task.PartDone(status);
+  fabric.Abandon(task.id().value(), status);
+}
+
+}  // namespace
 
 void Worker::On(net::CopyBuffer message) {
   size_t parts = message.parts.size() + message.sends.size();
@@ -93,8 +103,9 @@ void Worker::SendPart(const std::shared_ptr<Task>& task, const net::CopyBuffer::
   }
   const store::LogicalBuffer* source = store_.Find(send.source);
   if (source == nullptr || !IsDevice(send.from) || !(*source)[send.from].exists()) {
-    return task->PartDone(absl::NotFoundError(absl::StrCat("buffer ", send.source.value(), " has no shard on device ",
-                                                           send.from, " of worker ", options_.name)));
+    return FailSend(*options_.fabric, *task,
+                    absl::NotFoundError(absl::StrCat("buffer ", send.source.value(), " has no shard on device ",
+                                                     send.from, " of worker ", options_.name)));
   }
   SendShardOf(task, {task->id(), send.to, send.position}, (*source)[send.from]);
 }
@@ -109,9 +120,9 @@ void Worker::SendShardOf(const std::shared_ptr<Task>& task, const ShardRoute& ro
     return;
   }
   auto value = shard.Value();
-  if (!value.ok()) return task->PartDone(value.status());
+  if (!value.ok()) return FailSend(*options_.fabric, *task, value.status());
   ReadBytes(*value, [task, route, fabric = options_.fabric](const absl::StatusOr<net::Payload>& bytes) {
-    if (!bytes.ok()) return task->PartDone(bytes.status());
+    if (!bytes.ok()) return FailSend(*fabric, *task, bytes.status());
     SendShard(*fabric, route, bytes->owner(), {reinterpret_cast<const std::byte*>(bytes->data()), bytes->size()},
               [task](const absl::Status& status) { task->PartDone(status); });
   });

@@ -1,5 +1,6 @@
 #include "gangway/worker/worker_main.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +27,17 @@ void RunOn(Executor& loop, const std::function<void()>& task) {
     done.Notify();
   });
   done.WaitForNotification();
+}
+
+bool ShallStop(const RunWorkerOptions& options) { return options.stop != nullptr && *options.stop; }
+
+// Looks at `stop` while it waits.
+absl::StatusOr<std::unique_ptr<net::Channel>> Connect(const RunWorkerOptions& options, absl::Duration patience) {
+  const absl::Time deadline = absl::Now() + patience;
+  while (true) {
+    auto channel = net::ConnectGrpc(options.controller, std::min(deadline, absl::Now() + absl::Seconds(1)));
+    if (channel.ok() || absl::Now() >= deadline || ShallStop(options)) return channel;
+  }
 }
 
 }  // namespace
@@ -56,7 +68,7 @@ absl::Status RunWorkerOn(device::Client& client, std::unique_ptr<net::Channel> c
   while (!closed.IsReady() && !stopped) {
     absl::SleepFor(kTick);
     loop->Post([&] { worker->Tick(); });
-    stopped = options.stop != nullptr && *options.stop;
+    stopped = ShallStop(options);
   }
   RunOn(*loop, [&] { worker->Stop(); });
   compiler.reset();  // what it still compiles posts to a worker that has stopped
@@ -71,14 +83,22 @@ absl::Status RunWorker(const RunWorkerOptions& options) {
   pjrt.create_options.emplace_back("cpu_device_count", int64_t{options.devices});
   GW_ASSIGN_OR_RETURN_WITH(std::unique_ptr<device::Client> client, device::MakePjrtClient(pjrt),
                            absl::StrCat("worker ", options.name));
-  GW_ASSIGN_OR_RETURN_WITH(std::unique_ptr<net::Channel> channel,
-                           net::ConnectGrpc(options.controller, absl::Now() + options.connect_timeout),
-                           absl::StrCat("worker ", options.name));
-  if (options.log) {
-    options.log(absl::StrCat("worker ", options.name, ": ", client->devices().size(), " ", client->platform(),
-                             " devices for the controller at ", options.controller));
+  absl::Duration patience = options.connect_timeout;
+  while (true) {
+    auto channel = Connect(options, patience);
+    if (ShallStop(options)) return absl::OkStatus();
+    if (!channel.ok()) return Annotate(channel.status(), absl::StrCat("worker ", options.name));
+    if (options.log) {
+      options.log(absl::StrCat("worker ", options.name, ": ", client->devices().size(), " ", client->platform(),
+                               " devices for the controller at ", options.controller));
+    }
+    const absl::Status ended = RunWorkerOn(*client, *std::move(channel), options);
+    // One that was refused would be again.
+    const bool gone = absl::IsUnavailable(ended) || absl::IsDeadlineExceeded(ended);
+    if (!gone || options.reconnect <= absl::ZeroDuration()) return ended;
+    if (options.log) options.log(std::string(ended.message()));
+    patience = options.reconnect;
   }
-  return RunWorkerOn(*client, std::move(channel), options);
 }
 
 }  // namespace gangway::worker

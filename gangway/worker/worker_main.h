@@ -24,13 +24,16 @@ struct RunWorkerOptions {
   int devices = 1;         // how many the plugin is to have, where it lets us choose (CPU)
   std::string controller;  // host:port or unix:/path
   absl::Duration connect_timeout = absl::Seconds(30);
+  // After a connection that stood has ended, the worker tries for so long to come back; zero: never.
+  absl::Duration reconnect = absl::ZeroDuration();
   // When set and true, the worker takes its leave. Looked at several times a second.
   const std::atomic<bool>* stop = nullptr;
   // Called with one line for every event an operator wants to know.
   std::function<void(const std::string&)> log;
 };
 
-// Runs until the controller is gone or `stop`; blocks the caller. OK after `stop`; otherwise the reason, one line.
+// Runs until the controller is gone for good or `stop`; blocks the caller. OK after `stop`; otherwise the reason, one
+// line.
 absl::Status RunWorker(const RunWorkerOptions& options);
 
 // The same with a client of the caller's and a channel that is connected already, for a worker inside another process.

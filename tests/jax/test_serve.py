@@ -115,7 +115,8 @@ print(float(x.sum()))
     assert result.stdout.endswith("2016.0\n")
 
 
-def test_a_killed_worker_is_an_error_in_python(tmp_path):
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_killed_worker_is_an_error_in_python(tmp_path, count):
     script = (
         SETUP
         + """
@@ -130,7 +131,7 @@ except Exception as error:
     print(type(error).__name__, error)
 """
     )
-    with clusters.Cluster(tmp_path) as cluster:
+    with clusters.Cluster(tmp_path, "--workers", str(count)) as cluster:
         client = clusters.subprocess.Popen(
             [clusters.sys.executable, "-c", script],
             env=cluster.environment(),
@@ -141,7 +142,7 @@ except Exception as error:
         )
         assert client.stdout.readline() == "ready 1.0\n"
         workers = [pid for pid, line in clusters.marked_processes(cluster.mark).items() if " worker " in line]
-        assert len(workers) == 1
+        assert len(workers) == count
         os.kill(workers[0], signal.SIGKILL)
         out, err = client.communicate("\n", timeout=60)
         assert "worker" in out, out + err

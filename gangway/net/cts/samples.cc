@@ -15,11 +15,11 @@ std::vector<Message> SampleMessages() {
   return {
       Hello{3, "worker-7", "cpu", 2, {{"cpu", {0, 1, -2}, 1 << 30}, {"tpu v9", {}, 0}}, zeros, 4},
       ProgramLoaded{ProgramId(4), absl::InvalidArgumentError("instruction %x: no")},
-      TasksDone{{{TaskId(1), absl::OkStatus()}, {TaskId(uint64_t{1} << 63), absl::InternalError("boom")}}},
+      TasksDone{{{TaskId(1), absl::OkStatus(), 70}, {TaskId(uint64_t{1} << 63), absl::InternalError("boom"), 0}}},
       Fetched{RequestId(9), absl::OkStatus(), Bytes(zeros)},
       Fetched{RequestId(10), absl::NotFoundError("gone"), Payload()},
       Heartbeat{1, 2, 3},
-      Welcome{16, PeerId(3)},
+      Welcome{16, PeerId(3), 2000},
       Peer{PeerId(4), "worker-4", zeros},
       PeerLost{PeerId(4), absl::UnavailableError("gone")},
       LoadProgram{ProgramId(5),

@@ -131,6 +131,7 @@ class FrameWriter {
     auto* to = out->mutable_tasks_done();
     for (const TaskDone& done : m.tasks) {
       to->add_tasks(done.task.value());
+      to->add_micros(done.micros);
       if (done.status.ok()) continue;
       auto* failure = to->add_failures();
       failure->set_task(done.task.value());
@@ -152,6 +153,7 @@ class FrameWriter {
   void Put(const Welcome& m, wire::Message* out) {
     out->mutable_welcome()->set_first_device(m.first_device);
     out->mutable_welcome()->set_self(m.self.value());
+    out->mutable_welcome()->set_heartbeat_ms(m.heartbeat_ms);
   }
   void Put(const Peer& m, wire::Message* out) {
     out->mutable_peer()->set_peer(m.peer.value());
@@ -414,7 +416,7 @@ class BatchParser {
       case wire::Message::kHeartbeat:
         return Heartbeat{m.heartbeat().store_bytes(), m.heartbeat().store_buffers(), m.heartbeat().pending_tasks()};
       case wire::Message::kWelcome:
-        return Welcome{m.welcome().first_device(), PeerId(m.welcome().self())};
+        return Welcome{m.welcome().first_device(), PeerId(m.welcome().self()), m.welcome().heartbeat_ms()};
       case wire::Message::kPeer:
         return Peer{PeerId(m.peer().peer()), m.peer().name(), m.peer().fabric()};
       case wire::Message::kPeerLost:
@@ -459,7 +461,8 @@ class BatchParser {
     TasksDone to;
     int failure = 0;
     for (uint64_t task : from.tasks()) {
-      to.tasks.push_back({TaskId(task), absl::OkStatus()});
+      const int index = static_cast<int>(to.tasks.size());
+      to.tasks.push_back({TaskId(task), absl::OkStatus(), index < from.micros_size() ? from.micros(index) : 0});
       if (failure < from.failures_size() && from.failures(failure).task() == task) {
         to.tasks.back().status = FromWire(from.failures(failure++).status());
       }

@@ -2,6 +2,8 @@
 
     GANGWAY_ADDRESS=host:port JAX_PLATFORMS=gangway python script.py
 
+GANGWAY_WEIGHT, a whole number, is this client's share of devices that others use too; GANGWAY_TENANT names it.
+
 `gangway run` sets these variables and PYTHONPATH. JAX's own client of the IFRT-proxy protocol does the talking; there
 is nothing here but the registration. List "cpu" after "gangway" (JAX_PLATFORMS=gangway,cpu) for the local CPU devices
 too; JAX's host callbacks look for one.
@@ -37,10 +39,22 @@ def connect():
     os.environ.setdefault("IFRT_PROXY_USE_INSECURE_GRPC_CREDENTIALS", "true")
     options = backend.ifrt_proxy.ClientConnectionOptions()
     options.connection_timeout_in_seconds = int(os.environ.get("GANGWAY_CONNECT_SECONDS", CONNECT_SECONDS))
+    if share := _share():
+        options.initialization_data = share
     try:
         return backend.ifrt_proxy.get_client(address, options)
     except Exception as error:
         raise RuntimeError(f"cannot reach the Gangway server at {address}: {error}") from error
+
+
+def _share():
+    """What this client is to get of devices that others use too, as the server reads it."""
+    share = {}
+    if tenant := os.environ.get("GANGWAY_TENANT"):
+        share["tenant"] = tenant.encode()
+    if weight := os.environ.get("GANGWAY_WEIGHT"):
+        share["weight"] = int(weight)
+    return share
 
 
 def initialize():

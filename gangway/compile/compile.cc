@@ -26,6 +26,7 @@ absl::Status CleanInput(hlo::Module* module, bool partitioned) {
   if (partitioned) {
     pipeline.Add("recognize-scans", passes::RunRecognizeScans);
     pipeline.Add("fold-window-padding", passes::RunFoldWindowPadding);
+    pipeline.Add("join-pads", passes::RunJoinPads);
   }
   pipeline.Add("dce", passes::RunDce);
   return pipeline.Run(*module).status();

@@ -35,6 +35,22 @@ bool TakesAnySharding(const Instruction* instruction) {
   }
 }
 
+// Without a list of all leaves: results and loop states have thousands.
+int64_t LeafRank(const Shape& shape, int64_t leaf) {
+  const Shape* at = &shape;
+  while (at->IsTuple()) {
+    for (const Shape& element : at->tuple()) {
+      const int64_t count = LeafCount(element);
+      if (leaf < count) {
+        at = &element;
+        break;
+      }
+      leaf -= count;
+    }
+  }
+  return at->rank();
+}
+
 }  // namespace
 
 Context::Context(ModuleState* module, hlo::Computation* target)
@@ -59,8 +75,7 @@ void Context::Set(const Instruction& instruction, Instruction* local, Sharding s
 
 Sharding Context::Wanted(const Instruction& instruction, int64_t leaf) const {
   const auto& shardings = instruction.shardings();
-  const std::vector<Shape> leaves = Leaves(instruction.shape());
-  const int64_t rank = leaves[leaf].rank();
+  const int64_t rank = LeafRank(instruction.shape(), leaf);
   if (!shardings || leaf >= static_cast<int64_t>(shardings->size())) return Replicated(rank);
   Sharding wanted = (*shardings)[leaf].Closed();
   if (wanted.mesh == nullptr || wanted.IsMaximal() || wanted.rank() != rank) return Replicated(rank);

@@ -27,6 +27,7 @@ struct ModuleState {
   MeshRef mesh;  // where shardings are expressed
   ReshardPlanner planner;
   int64_t next_channel = 1;
+  int nesting = 0;  // computations being localized now, each called by the one before
   std::vector<Fallback> fallbacks;
   PartitionOptions options;
   Demands demands;

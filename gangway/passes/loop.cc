@@ -1,5 +1,7 @@
 #include "gangway/passes/loop.h"
 
+#include <algorithm>
+
 #include "gangway/hlo/builder.h"
 
 namespace gangway::passes {
@@ -16,6 +18,24 @@ bool OnlyElementsAreUsed(const Instruction* tuple) {
   return !tuple->IsRoot();
 }
 
+// Who takes the loop's result as a whole takes a tuple of its elements instead.
+void TakeApart(const Loop& loop) {
+  hlo::Builder builder(loop.loop->parent());
+  std::vector<Instruction*> takers, elements;
+  for (Instruction* user : loop.loop->users()) {
+    if (user->opcode() != Opcode::kGetTupleElement) takers.push_back(user);
+  }
+  const bool root = loop.loop->IsRoot();
+  for (int64_t i = 0; i < loop.size; ++i) elements.push_back(builder.GetTupleElement(loop.loop, i));
+  Instruction* tuple = builder.Tuple(std::move(elements));
+  for (Instruction* taker : takers) {
+    for (int64_t i = 0; i < taker->operand_count(); ++i) {
+      if (taker->operand(i) == loop.loop) taker->ReplaceOperand(i, tuple);
+    }
+  }
+  if (root) loop.loop->parent()->set_root(tuple);
+}
+
 }  // namespace
 
 CallCounts CountCalls(const hlo::Module& module) {
@@ -26,6 +46,13 @@ CallCounts CountCalls(const hlo::Module& module) {
     }
   }
   return counts;
+}
+
+bool Loop::IsTakenWhole() const {
+  const std::vector<Instruction*>& users = loop->users();
+  return loop->IsRoot() || std::any_of(users.begin(), users.end(), [](const Instruction* user) {
+           return user->opcode() != Opcode::kGetTupleElement;
+         });
 }
 
 bool Loop::PassesThrough(int64_t index) const {
@@ -54,10 +81,7 @@ std::optional<Loop> AsLoop(Instruction* instruction, const CallCounts& calls) {
     if (i->has_sharding()) return std::nullopt;
   }
   if (loop.body_root()->opcode() != Opcode::kTuple || !loop.body_root()->users().empty()) return std::nullopt;
-  if (!OnlyElementsAreUsed(loop.loop) || !OnlyElementsAreUsed(loop.body_state()) ||
-      !OnlyElementsAreUsed(loop.condition_state())) {
-    return std::nullopt;
-  }
+  if (!OnlyElementsAreUsed(loop.body_state()) || !OnlyElementsAreUsed(loop.condition_state())) return std::nullopt;
   return loop;
 }
 
@@ -74,12 +98,13 @@ int64_t ElementIndex(const Instruction* get) { return get->attr<hlo::TupleIndexA
 std::vector<Instruction*> ElementsOf(const Instruction* tuple, int64_t index) {
   std::vector<Instruction*> elements;
   for (Instruction* user : tuple->users()) {
-    if (ElementIndex(user) == index) elements.push_back(user);
+    if (user->opcode() == Opcode::kGetTupleElement && ElementIndex(user) == index) elements.push_back(user);
   }
   return elements;
 }
 
 int64_t AddElements(Loop* loop, const std::vector<Instruction*>& initial) {
+  if (loop->IsTakenWhole()) TakeApart(*loop);
   const int64_t first = loop->size;
   std::vector<Instruction*> outside, inside = loop->body_root()->operands();
   std::vector<Shape> shapes = loop->loop->shape().tuple();

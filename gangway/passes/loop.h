@@ -26,6 +26,8 @@ struct Loop {
   hlo::Instruction* body_state() const { return body->parameter(0); }
   hlo::Instruction* condition_state() const { return condition->parameter(0); }
 
+  // Somebody takes the result as a whole, or it is a root: all its elements are needed.
+  bool IsTakenWhole() const;
   // The body leaves the element as it is.
   bool PassesThrough(int64_t index) const;
   // The value an element starts from, when it is at hand; null otherwise.
@@ -39,8 +41,8 @@ std::optional<Loop> AsLoop(hlo::Instruction* instruction, const CallCounts& call
 // Those of a computation, in program order.
 std::vector<Loop> LoopsOf(const hlo::Computation& computation, const CallCounts& calls);
 
-// Readers of one element of a tuple.
 int64_t ElementIndex(const hlo::Instruction* get);
+// Readers of one element of a tuple.
 std::vector<hlo::Instruction*> ElementsOf(const hlo::Instruction* tuple, int64_t index);
 
 // Grows the state by elements that start as given (instructions of the loop's own computation) and that the body passes

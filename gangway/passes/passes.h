@@ -32,10 +32,14 @@ absl::StatusOr<bool> RunFoldWindowPadding(hlo::Module& module);
 // Loop state: elements the body passes through are read from outside or, when constant, inside; unused ones are
 // dropped.
 absl::StatusOr<bool> RunSimplifyWhile(hlo::Module& module);
+// Sums of zero-padded arrays that do not overlap become concatenations. For whole programs, before shardings are chosen.
+absl::StatusOr<bool> RunJoinPads(hlo::Module& module);
 // Sums over devices that a loop only adds up are made on each device, and over devices once after the loop.
 absl::StatusOr<bool> RunReduceAfterLoop(hlo::Module& module);
 // Collectives of what a loop does not change are done before it, as long as memory does not grow too much.
 absl::StatusOr<bool> RunHoistCollectives(hlo::Module& module);
+// A loop that runs while any device has work left stops on each device when its own is done, if that changes nothing.
+absl::StatusOr<bool> RunIndependentLoops(hlo::Module& module);
 // Independent all-reduces (and all-gathers) of the same kind and groups become one with several operands.
 absl::StatusOr<bool> RunCombineCollectives(hlo::Module& module);
 

@@ -46,6 +46,7 @@ Pipeline PerDevicePipeline(bool partitioned) {
   Pipeline pipeline;
   pipeline.Add("cleanup", UntilStable(cleanup, kRounds));
   if (!partitioned) return pipeline;
+  pipeline.Add("independent-loops", RunIndependentLoops);
   pipeline.Add("hoist-collectives", RunHoistCollectives);
   pipeline.Add("cleanup-after-hoist", UntilStable(cleanup, kRounds));
   pipeline.Add("combine-collectives", RunCombineCollectives);

@@ -22,7 +22,7 @@ using hlo::Computation;
 using hlo::Instruction;
 using hlo::Opcode;
 
-// A reduce-scatter adds up what is larger than its result. All such sums of one loop together stay below this.
+// A reduce-scatter adds up what is larger than its result. All such sums of one program together stay below this.
 constexpr int64_t kMaxGrownBytes = int64_t{256} << 20;
 
 bool UsedOnce(const Instruction* i) { return i->users().size() == 1 && !i->IsRoot() && !i->has_sharding(); }
@@ -44,12 +44,15 @@ struct Summand {
 
 class Accumulators {
  public:
-  Accumulators(const Loop& loop, const UniformValues& uniform) : loop_(loop), uniform_(uniform) {}
+  // `budget`: bytes by which the state may still grow.
+  Accumulators(const Loop& loop, const UniformValues& uniform, int64_t* budget)
+      : loop_(loop), uniform_(uniform), budget_(budget) {}
 
   bool Run() {
     bool changed = false;
     const int64_t size = loop_.size;
     for (int64_t index = 0; index < size; ++index) {
+      changed |= AddChosen(index);
       for (const std::vector<Summand>& summands : ByDevices(ReducedSummands(index))) {
         if (!IsWorthwhile(summands)) continue;
         Delay(index, summands);
@@ -60,6 +63,32 @@ class Accumulators {
   }
 
  private:
+  // p ? s + x : s is s + (p ? x : 0).
+  bool AddChosen(int64_t index) {
+    Instruction* next = loop_.body_root()->operand(index);
+    if (next->opcode() != Opcode::kSelect || !UsedOnce(next)) return false;
+    for (int64_t side : {1, 2}) {
+      Instruction *sum = next->operand(side), *old = next->operand(3 - side);
+      if (old->opcode() != Opcode::kGetTupleElement || old->operand(0) != loop_.body_state() ||
+          ElementIndex(old) != index || sum->opcode() != Opcode::kAdd || !UsedOnce(sum)) {
+        continue;
+      }
+      if (sum->operand(0) != old && sum->operand(1) != old) continue;
+      Instruction* term = sum->operand(0) == old ? sum->operand(1) : sum->operand(0);
+      if (!AsReduced(term)) continue;
+      hlo::Builder builder(loop_.body);
+      builder.set_metadata(sum->metadata());
+      Instruction* zero = builder.Splat(WithoutLayout(term->shape()), 0);
+      std::vector<Instruction*> choice = {next->operand(0), term, zero};
+      if (side == 2) std::swap(choice[1], choice[2]);
+      SetNext(loop_, index, builder.Binary(Opcode::kAdd, old, builder.Select(choice[0], choice[1], choice[2])));
+      loop_.body->Remove(next);
+      loop_.body->Remove(sum);
+      return true;
+    }
+    return false;
+  }
+
   // The body's reads of the element, if the sum is all they serve.
   Instruction* OnlyRead(int64_t index) const {
     Instruction* only = nullptr;
@@ -107,31 +136,36 @@ class Accumulators {
       summand.way.insert(summand.way.begin(), summand.reduction);
       summand.reduction = summand.reduction->operand(*along);
     }
-    // The result of a reduce-scatter is another part on each device: what follows must not depend on which.
-    const bool ready =
-        UsedOnce(summand.reduction) && (summand.reduction->opcode() == Opcode::kAllReduce || summand.way.empty());
-    return ready ? std::optional(std::move(summand)) : std::nullopt;
+    if (!UsedOnce(summand.reduction)) return std::nullopt;
+    // The result of a reduce-scatter is another part on each device, so that what follows stays behind it; it must be
+    // the same in every step.
+    const bool same_in_steps = std::all_of(summand.way.begin(), summand.way.end(),
+                                           [](const Instruction* step) { return step->operand_count() == 1; });
+    if (summand.reduction->opcode() == Opcode::kReduceScatter && !same_in_steps) return std::nullopt;
+    return summand;
   }
 
   // Those that one reduction after the loop can serve.
   static std::vector<std::vector<Summand>> ByDevices(std::vector<Summand> summands) {
     std::vector<std::vector<Summand>> groups;
     for (Summand& summand : summands) {
-      auto like = std::find_if(groups.begin(), groups.end(), [&](const std::vector<Summand>& group) {
-        return SameDevices(*group.front().reduction, *summand.reduction);
-      });
+      auto like = std::find_if(groups.begin(), groups.end(),
+                               [&](const std::vector<Summand>& group) { return SameDevices(group.front(), summand); });
       if (like == groups.end()) like = groups.insert(like, std::vector<Summand>());
       like->push_back(std::move(summand));
     }
     return groups;
   }
 
-  static bool SameDevices(const Instruction& a, const Instruction& b) {
-    hlo::CollectiveAttr x = a.attr<hlo::CollectiveAttr>(), y = b.attr<hlo::CollectiveAttr>();
-    if (a.opcode() != b.opcode() || x.channel_id.has_value() != y.channel_id.has_value()) return false;
+  static bool SameDevices(const Summand& a, const Summand& b) {
+    hlo::CollectiveAttr x = a.reduction->attr<hlo::CollectiveAttr>(), y = b.reduction->attr<hlo::CollectiveAttr>();
+    if (a.reduction->opcode() != b.reduction->opcode() || x.channel_id.has_value() != y.channel_id.has_value()) {
+      return false;
+    }
     x.channel_id = y.channel_id;
-    return x == y &&
-           (a.opcode() == Opcode::kAllReduce || Shape::Compatible(a.operand(0)->shape(), b.operand(0)->shape()));
+    if (x != y || a.reduction->opcode() == Opcode::kAllReduce) return x == y;
+    return a.way.empty() && b.way.empty() &&
+           Shape::Compatible(a.reduction->operand(0)->shape(), b.reduction->operand(0)->shape());
   }
 
   bool IsWorthwhile(const std::vector<Summand>& summands) {
@@ -139,8 +173,8 @@ class Accumulators {
     for (const Summand& summand : summands) in_each_step += summand.reduction->operand(0)->shape().ByteSize();
     if (summands.front().reduction->opcode() == Opcode::kReduceScatter) {
       const int64_t grows = summands.front().reduction->operand(0)->shape().ByteSize();
-      if (grown_ + grows > kMaxGrownBytes) return false;
-      grown_ += grows;
+      if (grows > *budget_) return false;
+      *budget_ -= grows;
       return true;
     }
     // Otherwise much would be reduced that is zero or repeated.
@@ -193,17 +227,14 @@ class Accumulators {
            ImaginaryAsDouble(i->shape().dtype(), constant->literal->data()) == 0;
   }
 
-  // The summand's unreduced value: what it would be if the reduction did nothing.
-  static Instruction* Unreduced(const Summand& summand) {
-    Instruction* value = summand.reduction->operand(0);
-    for (Instruction* step : summand.way) {
-      Instruction* from = summand.reduction;
-      if (step != summand.way.front()) from = *(std::find(summand.way.begin(), summand.way.end(), step) - 1);
+  // The way from the reduction to the sum, gone from another value, in the value's computation.
+  static Instruction* GoFrom(Instruction* value, const Summand& summand) {
+    const Instruction* from = summand.reduction;
+    for (const Instruction* step : summand.way) {
       std::vector<Instruction*> operands = step->operands();
-      for (Instruction*& operand : operands) {
-        if (operand == from) operand = value;
-      }
-      value = step->parent()->AddClone(*step, step->shape(), std::move(operands));
+      std::replace(operands.begin(), operands.end(), const_cast<Instruction*>(from), value);
+      value = value->parent()->AddClone(*step, step->shape(), std::move(operands));
+      from = step;
     }
     return value;
   }
@@ -215,23 +246,26 @@ class Accumulators {
   }
 
   void Delay(int64_t index, const std::vector<Summand>& summands) {
-    const Instruction& reduction = *summands.front().reduction;
+    const Summand& first = summands.front();
+    const bool scatters = first.reduction->opcode() == Opcode::kReduceScatter;
     hlo::Builder inside(loop_.body), outside(loop_.loop->parent());
-    outside.set_metadata(reduction.metadata());
+    outside.set_metadata(first.reduction->metadata());
     Instruction* value = nullptr;
     for (const Summand& summand : summands) {
       inside.set_metadata(summand.leaf->users().front()->metadata());
-      Instruction* part = Unreduced(summand);
-      value = value == nullptr ? part : inside.Binary(Opcode::kAdd, value, part);
+      Instruction* unreduced = summand.reduction->operand(0);
+      if (!scatters) unreduced = GoFrom(unreduced, summand);
+      value = value == nullptr ? unreduced : inside.Binary(Opcode::kAdd, value, unreduced);
     }
     const int64_t added = AddElements(&loop_, {outside.Splat(WithoutLayout(value->shape()), 0)});
     SetNext(loop_, added, inside.Binary(Opcode::kAdd, ElementsOf(loop_.body_state(), added).front(), value));
 
     const std::vector<Instruction*> readers = ElementsOf(loop_.loop, index);
-    Instruction* partial = outside.GetTupleElement(loop_.loop, added);
-    Instruction* reduced =
-        loop_.loop->parent()->AddClone(reduction, WithoutLayout(summands.front().leaf->shape()), {partial});
-    reduced->set_called({outside.ScalarComputation(Opcode::kAdd, reduced->shape().dtype())});
+    const Shape& shape = scatters ? first.reduction->shape() : first.leaf->shape();
+    Instruction* reduced = loop_.loop->parent()->AddClone(*first.reduction, WithoutLayout(shape),
+                                                          {outside.GetTupleElement(loop_.loop, added)});
+    reduced->set_called({outside.ScalarComputation(Opcode::kAdd, shape.dtype())});
+    if (scatters) reduced = GoFrom(reduced, first);
     Instruction* total = outside.Binary(Opcode::kAdd, outside.GetTupleElement(loop_.loop, index), reduced);
     for (Instruction* reader : readers) reader->ReplaceAllUsesWith(total);
     for (const Summand& summand : summands) DropSummand(summand.leaf);
@@ -239,7 +273,7 @@ class Accumulators {
 
   Loop loop_;
   const UniformValues& uniform_;
-  int64_t grown_ = 0;
+  int64_t* budget_;
 };
 
 }  // namespace
@@ -247,13 +281,14 @@ class Accumulators {
 absl::StatusOr<bool> RunReduceAfterLoop(hlo::Module& module) {
   module.RemoveUnreachable();
   const CallCounts calls = CountCalls(module);
+  int64_t budget = kMaxGrownBytes;
   std::optional<UniformValues> uniform;  // where the first loop is met
   bool changed = false;
   for (Computation* computation : module.PostOrder()) {  // inner loops first
     bool changed_here = false;
     for (const Loop& loop : LoopsOf(*computation, calls)) {
       if (!uniform) uniform.emplace(module);
-      if (!Accumulators(loop, *uniform).Run()) continue;
+      if (!Accumulators(loop, *uniform, &budget).Run()) continue;
       loop.body->RemoveDead();
       loop.body->SortTopologically();
       changed_here = true;

@@ -154,7 +154,7 @@ bool RunOn(Computation& computation, const CallCounts& calls) {
       loop.condition->SortTopologically();
       changed = true;
     }
-    if (loop.loop->users().empty()) continue;  // dead as a whole
+    if (loop.loop->users().empty() || loop.IsTakenWhole()) continue;
     changed |= DropUnused(loop);
   }
   return changed;

@@ -62,7 +62,9 @@ void GraphBuilder::TieLeaves(const Instruction& instruction) {
 
 void GraphBuilder::MakeValues() {
   std::vector<int> value_of(parent_.size(), -1);
+  std::vector<Shape> shapes;  // of the leaves of the instruction at hand
   for (size_t leaf = 0; leaf < parent_.size(); ++leaf) {
+    if (leaf_of_[leaf].second == 0) shapes = Leaves(leaf_of_[leaf].first->shape());
     int& value = value_of[Find(static_cast<int>(leaf))];
     if (value >= 0) continue;
     value = static_cast<int>(graph_.values_.size());
@@ -70,7 +72,7 @@ void GraphBuilder::MakeValues() {
     Value& made = graph_.values_.emplace_back();
     made.instruction = instruction;
     made.leaf = index;
-    made.shape = Leaves(instruction->shape())[index];
+    made.shape = shapes[index];
     made.sharding = Sharding::Open(graph_.mesh_, made.shape.rank());
   }
   for (auto& [instruction, leaves] : graph_.leaves_) {

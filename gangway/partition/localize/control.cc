@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
 #include "gangway/mesh/geometry.h"
@@ -9,6 +10,9 @@
 
 namespace gangway::partition {
 namespace {
+
+// Each level is a few kilobytes of the thread's stack.
+constexpr int kMaxNesting = 500;
 
 using hlo::Instruction;
 using hlo::Opcode;
@@ -181,6 +185,12 @@ absl::Status LocalizeCall(const Instruction& instruction, Context& context) {
 absl::StatusOr<hlo::Computation*> LocalizeComputation(ModuleState* module, const hlo::Computation& source,
                                                       const Shardings& parameters, const Shardings* results,
                                                       Shardings* final_results) {
+  if (module->nesting == kMaxNesting) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("partition: ", source.name(), ": loops, branches and calls more than ", kMaxNesting, " deep"));
+  }
+  ++module->nesting;
+  const absl::Cleanup leave = [module] { --module->nesting; };
   hlo::Computation* target = module->target->AddComputation(source.name());
   Context context(module, target);
   size_t leaf = 0;

@@ -21,6 +21,10 @@ bool IsZeroPad(const Instruction* i) {
   return true;
 }
 
+bool ArePartsOfOne(const Instruction* a, const Instruction* b) {
+  return a->opcode() == Opcode::kSlice && b->opcode() == Opcode::kSlice && a->operand(0) == b->operand(0);
+}
+
 // The one dimension along which `first` lies before `second`, and both fill it; -1 when there is none.
 int64_t JoinedDim(const Instruction* first, const Instruction* second) {
   const std::vector<hlo::PadDim>&a = first->attr<hlo::PadAttr>().dims, &b = second->attr<hlo::PadAttr>().dims;
@@ -43,7 +47,7 @@ bool RunOn(hlo::Computation& computation) {
   bool changed = false;
   for (Instruction* sum : sums) {
     Instruction *first = sum->operand(0), *second = sum->operand(1);
-    if (!IsZeroPad(first) || !IsZeroPad(second)) continue;
+    if (!IsZeroPad(first) || !IsZeroPad(second) || !ArePartsOfOne(first->operand(0), second->operand(0))) continue;
     int64_t dim = JoinedDim(first, second);
     if (dim < 0) {
       std::swap(first, second);

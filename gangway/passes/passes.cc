@@ -12,7 +12,7 @@ constexpr Pass kPasses[] = {
     {"fold-window-padding", "give the padding of a pooled array to the gradient's windows", RunFoldWindowPadding},
     {"recognize-scans", "make one cumulative operation of a tree of slices", RunRecognizeScans},
     {"simplify-while", "drop unused loop state and read invariants from outside the loop", RunSimplifyWhile},
-    {"join-pads", "write sums of zero-padded arrays that do not overlap as concatenations", RunJoinPads},
+    {"join-pads", "write sums of zero-padded parts of one array as concatenations", RunJoinPads},
     {"reduce-after-loop", "add up over devices after a loop instead of in each of its steps", RunReduceAfterLoop},
     {"hoist-collectives", "do collectives of loop invariants before the loop", RunHoistCollectives},
     {"independent-loops", "let each device stop a loop that needs no other device", RunIndependentLoops},

@@ -32,7 +32,7 @@ absl::StatusOr<bool> RunFoldWindowPadding(hlo::Module& module);
 // Loop state: elements the body passes through are read from outside or, when constant, inside; unused ones are
 // dropped.
 absl::StatusOr<bool> RunSimplifyWhile(hlo::Module& module);
-// Sums of zero-padded arrays that do not overlap become concatenations. For whole programs, before shardings are chosen.
+// Sums of zero-padded parts of one array become concatenations. For whole programs, before shardings are chosen.
 absl::StatusOr<bool> RunJoinPads(hlo::Module& module);
 // Sums over devices that a loop only adds up are made on each device, and over devices once after the loop.
 absl::StatusOr<bool> RunReduceAfterLoop(hlo::Module& module);

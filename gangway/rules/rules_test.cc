@@ -177,6 +177,12 @@ TEST(Rules, OtherForms) {
                    "frontend_attributes={xla.sdy.sharding_rule=\"#sdy.op_sharding_rule<([i, j])->([i]) {i=4, j=8} "
                    "reduction={j}, custom>\"}"),
             "(i j)->(i) reduce{j}");
+  // As jax writes it for a batch of matrices.
+  EXPECT_EQ(
+      RuleOf("x = f32[4,8] parameter(0) ROOT c = f32[4,8] custom-call(x), custom_call_target=\"mine\", "
+             "frontend_attributes={xla.sdy.sharding_rule=\"#sdy.op_sharding_rule<([i, j])->([i, k]) {i=4, j=8, k=8}, "
+             "custom>\"}"),
+      "(i j)->(i k) replicate{j,k}");
   EXPECT_EQ(RuleOf("x = f32[4,8] parameter(0) ROOT c = f32[4,8] all-reduce(x), replica_groups={}, to_apply=add"),
             "(i j)->(i j)");
 }

@@ -81,6 +81,16 @@ std::vector<TransferRound> ByDistance(const Transfers& transfers) {
   return rounds;
 }
 
+// What some device has to send or to receive in any case.
+int64_t LeastLength(const Transfers& transfers, int64_t shards) {
+  std::vector<int64_t> sent(shards, 0), received(shards, 0);
+  int64_t most = 0;
+  for (const Transfer& t : transfers) {
+    most = std::max({most, sent[t.sender] += t.length, received[t.receiver] += t.length});
+  }
+  return most;
+}
+
 // As few rounds as any device has transfers (König's theorem: a bipartite graph can be coloured with as many colours as
 // its largest degree). Where a sender's and a receiver's free colours differ, a path of these two colours is swapped.
 class Coloring {
@@ -203,6 +213,7 @@ ArrangementPlan PlanArrangement(int64_t extent, int64_t shards, const std::vecto
   for (const Transfer& t : TransfersOf(plan, stretches)) (t.sender == t.receiver ? local : remote).push_back(t);
   plan.local = LocalRounds(local);
   plan.remote = ByDistance(remote);
+  if (TotalLength(plan.remote) == LeastLength(remote, shards)) return plan;
   std::vector<TransferRound> fewest = Coloring(remote).Run();
   const auto better = [](const auto& a, const auto& b) {
     return std::pair(TotalLength(a), a.size()) < std::pair(TotalLength(b), b.size());

@@ -113,7 +113,7 @@ TEST_P(ChannelCts, ManySmallMessages) {
 TEST_P(ChannelCts, WhatMayWaitGoesWithTheNextFlush) {
   a_->Start(at_a_.handler());
   b_->Start(at_b_.handler());
-  ASSERT_TRUE(a_->SendLater(Welcome{1}).ok());
+  ASSERT_TRUE(a_->SendLater(Welcome{1, PeerId(0)}).ok());
   a_->Flush();
   ASSERT_TRUE(Until([&] { return at_b_.count() == 1; }));
 }
@@ -127,31 +127,31 @@ TEST_P(ChannelCts, LargePayloads) {
   Payload small(std::make_shared<const std::string>("small"));
   const MakeBuffer make{
       BufferId(1), TaskId(1), DType::kU8, {{small, {5}, {0}}, {big, {11'000'001}, {0}}, {small, {5}, {1}}}};
-  ASSERT_TRUE(a_->Send(Welcome{1}).ok());
+  ASSERT_TRUE(a_->Send(Welcome{1, PeerId(0)}).ok());
   ASSERT_TRUE(a_->Send(make).ok());
-  ASSERT_TRUE(a_->Send(Welcome{2}).ok());
+  ASSERT_TRUE(a_->Send(Welcome{2, PeerId(0)}).ok());
   ASSERT_TRUE(b_->Send(Fetched{RequestId(1), absl::OkStatus(), big}).ok());
   ASSERT_TRUE(Until([&] { return at_b_.count() == 3 && at_a_.count() == 1; }));
   EXPECT_TRUE(at_b_.messages()[1] == Message(make));
   EXPECT_TRUE(std::get<Fetched>(at_a_.messages()[0]).bytes == big);
-  EXPECT_TRUE(at_b_.messages()[2] == Message(Welcome{2}));
+  EXPECT_TRUE(at_b_.messages()[2] == Message(Welcome{2, PeerId(0)}));
 }
 
 TEST_P(ChannelCts, WhatArrivesBeforeStartIsKept) {
   a_->Start(at_a_.handler());
-  ASSERT_TRUE(a_->Send(Welcome{1}).ok());
-  ASSERT_TRUE(a_->Send(Welcome{2}).ok());
+  ASSERT_TRUE(a_->Send(Welcome{1, PeerId(0)}).ok());
+  ASSERT_TRUE(a_->Send(Welcome{2, PeerId(0)}).ok());
   (void)Until([&] { return true; });
   b_->Start(at_b_.handler());
-  ASSERT_TRUE(a_->Send(Welcome{3}).ok());
+  ASSERT_TRUE(a_->Send(Welcome{3, PeerId(0)}).ok());
   ASSERT_TRUE(Until([&] { return at_b_.count() == 3; }));
-  EXPECT_TRUE(at_b_.messages()[0] == Message(Welcome{1}));
+  EXPECT_TRUE(at_b_.messages()[0] == Message(Welcome{1, PeerId(0)}));
 }
 
 TEST_P(ChannelCts, ClosingTellsBothEndsOnceAfterTheLastMessage) {
   a_->Start(at_a_.handler());
   b_->Start(at_b_.handler());
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(a_->Send(Welcome{i}).ok());
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(a_->Send(Welcome{i, PeerId(0)}).ok());
   a_->Close(absl::ResourceExhaustedError("enough of you"));
   ASSERT_TRUE(Until([&] { return !at_a_.reasons().empty() && !at_b_.reasons().empty(); }));
   a_->Close(absl::InternalError("again"));
@@ -162,8 +162,8 @@ TEST_P(ChannelCts, ClosingTellsBothEndsOnceAfterTheLastMessage) {
   ASSERT_EQ(at_b_.reasons().size(), 1);
   EXPECT_FALSE(at_b_.reasons()[0].ok());
   EXPECT_THAT(std::string(at_a_.reasons()[0].message()), testing::HasSubstr("enough of you"));
-  EXPECT_TRUE(absl::IsUnavailable(a_->Send(Welcome{1})));
-  EXPECT_TRUE(absl::IsUnavailable(b_->Send(Welcome{1})));
+  EXPECT_TRUE(absl::IsUnavailable(a_->Send(Welcome{1, PeerId(0)})));
+  EXPECT_TRUE(absl::IsUnavailable(b_->Send(Welcome{1, PeerId(0)})));
 }
 
 TEST_P(ChannelCts, TheOtherEndHearsOfDestruction) {

@@ -32,7 +32,7 @@ TEST(SimNetworkTest, BreaksAndSilences) {
   a->Start(at_a.handler());
   b->Start(at_b.handler());
   network.Silence("w0");
-  EXPECT_TRUE(a->Send(Welcome{1}).ok());
+  EXPECT_TRUE(a->Send(Welcome{1, PeerId(0)}).ok());
   timeline.RunFor(absl::Seconds(1));
   EXPECT_EQ(at_b.count(), 0);
   EXPECT_TRUE(at_b.reasons().empty());
@@ -40,7 +40,7 @@ TEST(SimNetworkTest, BreaksAndSilences) {
   timeline.RunFor(absl::Seconds(1));
   EXPECT_EQ(at_a.reasons().size(), 1);
   EXPECT_EQ(at_b.reasons().size(), 1);
-  EXPECT_FALSE(a->Send(Welcome{1}).ok());
+  EXPECT_FALSE(a->Send(Welcome{1, PeerId(0)}).ok());
 }
 
 }  // namespace

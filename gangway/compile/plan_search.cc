@@ -17,7 +17,9 @@ using propagate::Placement;
 
 // Arithmetic and memory traffic against moved bytes, and a charge for every collective that runs: as the partitioner
 // weighs them.
+// Flops that the first try does without are dear; those saved beside it are worth little.
 constexpr double kBytesPerFlop = 0.05;
+constexpr double kBytesPerSavedFlop = 0.002;
 constexpr double kBytesPerTouchedByte = 0.0001;
 constexpr double kBytesPerCollective = 16384;
 // How much more memory than the first try's another may take.
@@ -32,14 +34,6 @@ struct Try {
   int64_t peak_bytes = 0;
   propagate::PropagationReport report;
 };
-
-double CostOf(const hlo::Module& per_device) {
-  const cost::ModuleCost cost = cost::CostOf(per_device);
-  double total =
-      cost.CollectiveBytes() + kBytesPerFlop * cost.matmul_flops + kBytesPerTouchedByte * cost.bytes_accessed;
-  for (const auto& [name, collective] : cost.collectives) total += kBytesPerCollective * collective.executed;
-  return total;
-}
 
 // What is measured is what is left after cleaning: a collective that leaves its loop is done once.
 absl::Status Clean(hlo::Module* module) {
@@ -78,6 +72,16 @@ class PlanSearch {
   }
 
  private:
+  double CostOf(const hlo::Module& per_device) {
+    const cost::ModuleCost cost = cost::CostOf(per_device);
+    if (!first_flops_) first_flops_ = cost.matmul_flops;
+    const double beside = cost.matmul_flops - *first_flops_;
+    double total = cost.CollectiveBytes() + kBytesPerTouchedByte * cost.bytes_accessed;
+    total += beside * (beside > 0 ? kBytesPerFlop : kBytesPerSavedFlop);
+    for (const auto& [name, collective] : cost.collectives) total += kBytesPerCollective * collective.executed;
+    return total;
+  }
+
   bool InBudget() const { return spent_ + size_ <= options_.budget; }
 
   absl::StatusOr<Try> Complete(std::vector<Placement> placements, propagate::PropagateOptions options) {
@@ -103,13 +107,18 @@ class PlanSearch {
 
   // Partitions again, in the knowledge of what was asked for, and keeps the best.
   absl::Status Refine(Try* made) {
+    struct Way {
+      bool afresh, whole_sums, plain;
+    };
     partition::Demands demands = made->program.partitioned.demands;
-    for (const bool whole_sums : {false, false, true}) {
+    for (const Way& way : {Way{false, false, false}, Way{false, false, false}, Way{false, true, false},
+                           Way{true, false, true}, Way{false, false, true}}) {
       if (!InBudget()) break;
       partition::Partitioned kept = std::move(made->program.partitioned);
       const double cost = made->cost;
       const int64_t peak = made->peak_bytes;
-      GW_RETURN_IF_ERROR(Partition({.before = &demands, .whole_sums = whole_sums}, made));
+      GW_RETURN_IF_ERROR(Partition(
+          {.before = way.afresh ? nullptr : &demands, .whole_sums = way.whole_sums, .plain = way.plain}, made));
       demands = made->program.partitioned.demands;
       if (made->cost < cost) continue;
       made->program.partitioned = std::move(kept);
@@ -174,6 +183,7 @@ class PlanSearch {
   const PlanSearchOptions& options_;
   const int64_t size_;
   int64_t spent_ = 0;
+  std::optional<double> first_flops_;
   std::optional<Outside> outside_;
 };
 

@@ -16,6 +16,7 @@ using rules::OpRule;
 
 // Charges against moved bytes: one flop of a dot or convolution, one byte read or written.
 constexpr double kBytesPerFlop = 0.05;
+constexpr double kBytesPerSavedFlop = 0.002;
 constexpr double kBytesPerTouchedByte = 0.0005;
 // Prefers major dimensions where all else is equal: reductions rarely run over those.
 constexpr double kBytesPerPlace = 0.01;
@@ -66,7 +67,7 @@ class OpPlanner {
   absl::StatusOr<OpPlan> Run() {
     CollectCandidates();
     if (TryAgreement()) return best_;
-    AddAlternatives();
+    if (!context_.module().options.plain) AddAlternatives();
     for (AxisList& kept : PartialChoices()) {
       kept_ = std::move(kept);
       std::vector<AxisList> axes(rule_.factors.size());
@@ -193,7 +194,7 @@ class OpPlanner {
 
   // Some axis is left over that could share out the work of a product.
   bool LeavesAxesIdle(const std::vector<AxisList>& axes) const {
-    if (!IsMatrixOp(instruction_.opcode())) return false;
+    if (!IsMatrixOp(instruction_.opcode()) || context_.module().options.plain) return false;
     AxisList used = manual_;
     for (const AxisList& list : axes) used.insert(used.end(), list.begin(), list.end());
     return !UnusedAxes(*context_.mesh(), used).empty();
@@ -214,7 +215,9 @@ class OpPlanner {
         merged[f] = start[f];
       }
     }
-    if (Clashes(merged) || LeavesAxesIdle(merged)) return false;
+    if (Clashes(merged)) return false;
+    natural_flops_ = Flops(merged);
+    if (LeavesAxesIdle(merged)) return false;
     moves_ = 1;
     Consider(merged);
     if (moves_ == 0) return true;
@@ -334,7 +337,16 @@ class OpPlanner {
     }
   }
 
-  // Work of one device, in moved bytes.
+  double Flops(const std::vector<AxisList>& axes) const {
+    double flops = 2;
+    for (size_t f = 0; f < axes.size(); ++f) {
+      flops *= static_cast<double>(ShardExtent(rule_.factors[f].size, ProductOf(axes[f])));
+    }
+    return flops;
+  }
+
+  // Work of one device, in moved bytes. Repeating work that is split already is dear; sharing out what all devices
+  // would repeat is worth little, for repeating it needs no message.
   double WorkCost(const std::vector<AxisList>& axes, const OpPlan& plan) const {
     double touched = 0;
     for (size_t i = 0; i < values_.size(); ++i) {
@@ -347,11 +359,8 @@ class OpPlanner {
     }
     double cost = touched * kBytesPerTouchedByte * PassesOver(instruction_);
     if (IsMatrixOp(instruction_.opcode())) {
-      double flops = 2;
-      for (size_t f = 0; f < axes.size(); ++f) {
-        flops *= static_cast<double>(ShardExtent(rule_.factors[f].size, ProductOf(axes[f])));
-      }
-      cost += flops * kBytesPerFlop;
+      const double saved = std::max(0.0, natural_flops_ - Flops(axes));
+      cost += (Flops(axes) + saved) * kBytesPerFlop - saved * kBytesPerSavedFlop;
     }
     return cost;
   }
@@ -419,7 +428,8 @@ class OpPlanner {
   std::vector<std::vector<AxisList>> starts_;
   AxisList kept_;
   int tried_ = 0;
-  double moves_ = 0;  // reshard cost of the assignment considered last
+  double natural_flops_ = 0;  // where operands and results lie alike; 0 when they do not
+  double moves_ = 0;          // reshard cost of the assignment considered last
   bool found_ = false;
   OpPlan best_;
 };

@@ -34,6 +34,8 @@ struct PartitionOptions {
   // Partial sums become whole at once where nothing wants them in parts. Otherwise, at equal bytes, what follows works
   // on parts and gathers later: less to compute and to keep, more messages.
   bool whole_sums = false;
+  // Only splits that operands and results show, nothing brought about for the operation's sake.
+  bool plain = false;
 };
 
 // Instructions without shardings count as replicated. Collectives of the result name partitions by their number in the

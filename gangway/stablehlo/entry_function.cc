@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "gangway/mesh/proto/sharding_attribute.h"
 #include "gangway/stablehlo/location.h"
 #include "gangway/stablehlo/op_context.h"
 
@@ -67,8 +68,8 @@ class EntryFunction {
       GW_ASSIGN_OR_RETURN(annotations.sharding, program_.meshes().Read(id, shape.rank()));
     } else if (name == "mhlo.sharding" && !annotations.sharding.has_value()) {
       GW_ASSIGN_OR_RETURN(const bytecode::StringAttr* text, entries.attribute_as<bytecode::StringAttr>(id));
-      GW_ASSIGN_OR_RETURN(Shardings shardings, ParseHloShardings(text->value, {shape.rank()}, program_.num_devices(),
-                                                                 program_.default_mesh()));
+      GW_ASSIGN_OR_RETURN(Shardings shardings, ReadShardingAttribute(text->value, {shape.rank()},
+                                                                     program_.num_devices(), program_.default_mesh()));
       if (shardings.size() != 1) return OpContext::Error("not one sharding");
       annotations.sharding = shardings.front();
     } else if (name == "mhlo.frontend_attributes") {

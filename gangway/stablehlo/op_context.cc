@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "gangway/mesh/proto/sharding_attribute.h"
 #include "gangway/stablehlo/location.h"
 
 namespace gangway::stablehlo {
@@ -136,7 +137,8 @@ absl::StatusOr<std::optional<Shardings>> OpContext::OwnShardings(const std::vect
                                "frontend attribute xla.sdy.sharding");
     } else if (op_.Find("mhlo.sharding").has_value()) {
       GW_ASSIGN_OR_RETURN(absl::string_view text, op_.String("mhlo.sharding"));
-      GW_ASSIGN_OR_RETURN_WITH(found, ParseHloShardings(text, ranks, program_.num_devices(), program_.default_mesh()),
+      GW_ASSIGN_OR_RETURN_WITH(found,
+                               ReadShardingAttribute(text, ranks, program_.num_devices(), program_.default_mesh()),
                                OpView::Context("mhlo.sharding"));
     }
   }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -109,6 +110,9 @@ void FillMetadata(const Program& program, wire::LoadedExecutableMetadataResponse
   };
   memory->set_argument_size_in_bytes(shard_bytes(compiled.parameters));
   memory->set_output_size_in_bytes(shard_bytes(compiled.outputs));
+  // What the peak holds beside arguments and results; results in donated arguments are not counted apart.
+  const int64_t outside = memory->argument_size_in_bytes() + memory->output_size_in_bytes();
+  memory->set_temp_size_in_bytes(std::max<int64_t>(0, compiled.stats.peak_bytes_per_device - outside));
   memory->set_peak_memory_in_bytes(compiled.stats.peak_bytes_per_device);
   memory->set_generated_code_size_in_bytes(static_cast<int64_t>(compiled.executable.size()));
   response->set_size_of_generated_code_in_bytes(static_cast<int64_t>(compiled.executable.size()));

@@ -1,5 +1,6 @@
 #include "gangway/mesh/proto/tile_assignment.h"
 
+#include "gangway/mesh/proto/sharding_attribute.h"
 #include "gangway/mesh/sharding.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -36,6 +37,19 @@ TEST(TileAssignmentProtoTest, NonsenseIsNamed) {
   proto.add_last_tile_dims(xla::OpSharding::MANUAL);
   proto.add_last_tile_dims(xla::OpSharding::REPLICATED);
   EXPECT_THAT(ReadTileAssignment(proto).status().message(), HasSubstr("subgroups"));
+}
+
+TEST(ShardingAttributeTest, TextAndMessageSayTheSame) {
+  const MeshRef mesh = std::make_shared<const Mesh>(*Mesh::Make({{"x", 128}}));
+  xla::OpSharding proto;
+  WriteTileAssignment(*ParseTileAssignment("{devices=[128,1]<=[128]}"), &proto);
+  absl::StatusOr<Shardings> text = ReadShardingAttribute("{devices=[128,1]<=[128]}", {2}, 128, mesh);
+  absl::StatusOr<Shardings> bytes = ReadShardingAttribute(proto.SerializeAsString(), {2}, 128, mesh);
+  ASSERT_TRUE(text.ok() && bytes.ok()) << text.status() << bytes.status();
+  EXPECT_EQ(*bytes, *text);
+  EXPECT_FALSE(ReadShardingAttribute("nonsense", {2}, 128, mesh).ok());
+  EXPECT_THAT(ReadShardingAttribute(proto.SerializeAsString(), {2, 2}, 128, mesh).status().message(),
+              HasSubstr("1 for 2 arrays"));
 }
 
 }  // namespace

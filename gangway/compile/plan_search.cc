@@ -22,6 +22,7 @@ constexpr double kBytesPerFlop = 0.05;
 constexpr double kBytesPerSavedFlop = 0.002;
 constexpr double kBytesPerTouchedByte = 0.0001;
 constexpr double kBytesPerCollective = 16384;
+constexpr double kBytesPerHeldByte = 0.001;  // of peak memory: between plans that move about the same
 // How much more memory than the first try's another may take.
 constexpr double kMemorySlack = 1.1;
 constexpr size_t kMaxIndices = 4;     // placed, one at a time
@@ -100,8 +101,9 @@ class PlanSearch {
     spent_ += size_;
     GW_ASSIGN_OR_RETURN(made->program.partitioned, partition::PartitionModule(*made->program.whole, options));
     GW_RETURN_IF_ERROR(Clean(made->program.partitioned.module.get()));
-    made->cost = CostOf(*made->program.partitioned.module);
     made->peak_bytes = cost::PeakMemoryOf(*made->program.partitioned.module).total();
+    made->cost = CostOf(*made->program.partitioned.module);
+    made->cost += kBytesPerHeldByte * static_cast<double>(made->peak_bytes);
     return absl::OkStatus();
   }
 

@@ -63,7 +63,8 @@ def native(seconds):
         for rank in (0, 1)
     ]
     try:
-        return json.loads(ranks[0].communicate(timeout=120)[0].splitlines()[-1])  # gloo has said something before
+        out = ranks[0].communicate(timeout=120)[0]
+        return json.loads(next(line for line in out.splitlines() if line.startswith("[") and "Gloo" not in line))
     finally:
         for process in ranks:
             process.kill()

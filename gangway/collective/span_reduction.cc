@@ -18,7 +18,7 @@ namespace {
 
 // Up to here the latency of a second round costs more than the bytes it saves.
 constexpr int64_t kDirectBytes = 32 << 10;
-constexpr int64_t kChunkBytes = 256 << 10;
+constexpr int64_t kChunkBytes = 1 << 20;
 constexpr int64_t kBlockBytes = 16 << 10;  // stays in a core's own cache
 constexpr int64_t kBlockElements = 1024;   // at most 16 bytes each
 static_assert(kBlockElements * 16 <= kBlockBytes);

@@ -106,7 +106,7 @@ class Gang {
       last.clear();
       for (size_t d = 0; d < values_.size(); ++d) {
         ExecuteOptions options;
-        options.launch = {launch_.id, static_cast<int>(d), static_cast<int>(values_.size()), gang};
+        options.launch = {launch_.id, static_cast<int>(d), static_cast<int>(values_.size()), gang, nullptr};
         Execution execution = program_->Execute(*client_->devices()[d], {values_[d]}, options);
         values_[d] = execution.outputs[0];
         last.push_back(execution.done);

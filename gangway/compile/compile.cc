@@ -5,10 +5,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
+#include "gangway/compile/custom_calls.h"
+#include "gangway/compile/donors.h"
+#include "gangway/compile/host_callbacks.h"
 #include "gangway/compile/host_collectives.h"
 #include "gangway/compile/lapack.h"
 #include "gangway/compile/plan_search.h"
 #include "gangway/compile/single_device.h"
+#include "gangway/compile/token_borders.h"
 #include "gangway/cost/module_cost.h"
 #include "gangway/cost/peak_memory.h"
 #include "gangway/hlo/proto.h"
@@ -90,14 +94,19 @@ class Compilation {
     program_.stats.num_partitions = options_.num_partitions;
     whole_->config().num_partitions = options_.num_partitions;
     Dump("input", *whole_);
+    ReplaceTokensAtBorders(whole_.get());
     GW_RETURN_IF_ERROR(CleanInput(whole_.get(), options_.num_partitions > 1));
     Dump("cleaned", *whole_);
+    GW_RETURN_IF_ERROR(CheckCustomCalls(*whole_));
+    GW_RETURN_IF_ERROR(NameHostCallbacks(whole_.get(), options_.host_callbacks));
     program_.stats.flops_total = cost::CostOf(*whole_).flops;
     GW_RETURN_IF_ERROR(options_.num_partitions > 1 ? Partition() : KeepWhole());
-    ReplaceLapackCalls(program_.per_device.get());
+    options_.host_collectives ? DropPlacementCalls(program_.per_device.get())
+                              : ReplaceLapackCalls(program_.per_device.get());
     GW_RETURN_IF_ERROR(passes::PerDevicePipeline(options_.num_partitions > 1).Run(*program_.per_device).status());
     Dump("per-device", *program_.per_device);
     FillStats(*program_.per_device, &program_.stats);
+    DropUselessDonors(program_.per_device.get());
     program_.donation = DonationOf(*program_.per_device);
     GW_RETURN_IF_ERROR(Serialize());
     return std::move(program_);

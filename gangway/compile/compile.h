@@ -18,8 +18,11 @@ namespace gangway::compile {
 
 struct CompileOptions {
   int64_t num_partitions = 1;
-  // Collectives become custom calls of the worker's collective library (CPU); otherwise they stay HLO collectives.
+  // Collectives become custom calls of the worker's collective library, and LAPACK calls stay for it too (CPU);
+  // otherwise collectives stay HLO's and LAPACK calls become operations that every plugin has.
   bool host_collectives = true;
+  // Functions of the client that the program may call, by index.
+  int host_callbacks = 0;
   // May completion choose these shardings? One per flattened parameter / output; empty means as the module says.
   std::vector<bool> propagate_to_parameters;
   std::vector<bool> propagate_to_output;
@@ -30,7 +33,7 @@ struct CompileOptions {
 // A parameter or an output of the whole program, as the user sees it.
 struct ValueInfo {
   Shape shape;        // global
-  Sharding sharding;  // over the program's device assignment; unreduced never
+  Sharding sharding;  // over the program's device assignment
   std::string memory_kind;
   std::string layout_mode;
 };

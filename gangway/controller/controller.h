@@ -81,11 +81,21 @@ struct ExecuteResult {
   Future<Unit> done;
 };
 
+// A running program calls a function of its client.
+struct HostCall {
+  ProgramId program;
+  int callback = 0;                             // its index among the program's
+  std::shared_ptr<const std::string> operands;  // dense arrays, one after the other
+  // Exactly once, on the loop; with the dense results, one after the other. An error fails the launch.
+  std::function<void(absl::StatusOr<std::shared_ptr<const std::string>>)> answer;
+};
+
 struct SessionInfo {
   std::string name;    // for logs and errors
   std::string tenant;  // "" is the default tenant
   double weight = 1;
-  int priority = 0;  // a launch of a higher one goes before all waiting ones of lower
+  int priority = 0;                            // a launch of a higher one goes before all waiting ones of lower
+  std::function<void(HostCall)> on_host_call;  // on the loop; null: the session's programs may call nobody
 };
 
 struct Statistics {

@@ -59,6 +59,8 @@ std::pair<ProgramId, Future<std::shared_ptr<const Program>>> RuntimeController::
                                                         request.devices.size(), " devices")));
   }
   std::string key = KeyOf(request);
+  // Functions of one client are of no use to another.
+  if (request.options.host_callbacks > 0) absl::StrAppend(&key, "|program ", next_program_);
   auto cached = program_cache_.find(key);
   if (cached != program_cache_.end()) {
     ProgramRecord& record = *programs_.at(cached->second);

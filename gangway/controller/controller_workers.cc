@@ -84,6 +84,7 @@ void RuntimeController::Handle(const std::shared_ptr<WorkerLink>& link, net::Mes
   if (auto* done = std::get_if<net::TasksDone>(&message)) return OnTasksDone(*link, *done);
   if (auto* fetched = std::get_if<net::Fetched>(&message)) return OnFetched(std::move(*fetched));
   if (auto* loaded = std::get_if<net::ProgramLoaded>(&message)) return OnProgramLoaded(*link, *loaded);
+  if (auto* call = std::get_if<net::HostCall>(&message)) return OnHostCall(*link, *call);
   if (auto* beat = std::get_if<net::Heartbeat>(&message)) {
     link->beat = *beat;
     return;
@@ -181,6 +182,21 @@ void RuntimeController::OnFetched(net::Fetched fetched) {
   auto answer = std::move(it->second.answer);
   requests_.erase(it);
   answer(std::move(fetched));
+}
+
+void RuntimeController::OnHostCall(const WorkerLink& link, const net::HostCall& call) {
+  auto answer = [this, weak = std::weak_ptr<RuntimeController*>(self_), worker = link.id,
+                 id = call.call](const absl::StatusOr<Bytes>& results) {
+    if (weak.lock() == nullptr) return;
+    SendTo(worker, net::HostCallAnswer{id, results.status(), results.ok() ? net::Payload(*results) : net::Payload()},
+           nullptr);
+  };
+  auto task = tasks_.find(call.task);
+  SessionRecord* session = task == tasks_.end() ? nullptr : FindSession(task->second->session);
+  if (session == nullptr || session->info.on_host_call == nullptr) {
+    return answer(absl::CancelledError("a host callback of a program whose client is gone"));
+  }
+  session->info.on_host_call({task->second->program, call.callback, call.operands.AsString(), std::move(answer)});
 }
 
 void RuntimeController::SendTo(WorkerId worker, net::Message message, const std::shared_ptr<TaskRecord>& task) {

@@ -123,6 +123,7 @@ class RuntimeController final : public Controller {
   void OnHello(const std::shared_ptr<WorkerLink>& link, net::Hello hello);
   void OnTasksDone(WorkerLink& link, const net::TasksDone& report);
   void OnFetched(net::Fetched fetched);
+  void OnHostCall(const WorkerLink& link, const net::HostCall& call);
   void OnProgramLoaded(WorkerLink& link, const net::ProgramLoaded& loaded);
   void Lose(const std::shared_ptr<WorkerLink>& link, const absl::Status& reason);
   void FailWhatItOwned(WorkerId worker, const absl::Status& status);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -91,6 +92,17 @@ class Device {
   virtual MemoryStats memory_stats() const = 0;
 };
 
+// Calls of a running program to functions of the client that launched it (HOSTED.md).
+class HostCallbacks {
+ public:
+  // The dense bytes of all results, one after the other, or why there are none.
+  using Answer = std::function<void(absl::StatusOr<std::shared_ptr<const std::string>>)>;
+
+  virtual ~HostCallbacks() = default;
+  // Any thread; returns at once. `answer` is called once, on any thread.
+  virtual void Call(int callback, std::string operands, Answer answer) = 0;
+};
+
 // What ties the launches of one program on several devices together.
 struct LaunchContext {
   int64_t launch_id = 0;  // the same on all devices of the launch
@@ -98,6 +110,8 @@ struct LaunchContext {
   int num_partitions = 1;
   // The meeting point of their hosted collectives (HOSTED.md), made once per launch; null where the program has none.
   std::shared_ptr<collective::Gang> gang;
+  // Null where the program calls nobody.
+  std::shared_ptr<HostCallbacks> callbacks;
 };
 
 struct ExecuteOptions {

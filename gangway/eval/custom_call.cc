@@ -1,6 +1,7 @@
 // custom-call: sharding annotations, the borders of manual computations, and what the caller hooked in.
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
+#include "gangway/eval/lapack_call.h"
 #include "gangway/eval/manual_region.h"
 #include "gangway/eval/op_table.h"
 
@@ -46,6 +47,11 @@ absl::StatusOr<PerDevice> CustomCall(const LockstepCall& call) {
     bool same_shape = call.operands[0].front().HasShape(call.instruction.shape());
     if (same_shape && call.interpreter.num_devices() == 1) return call.operands[0];
     return target == "SPMDFullToShardShape" ? EnterManualRegion(call) : LeaveManualRegion(call);
+  }
+  if (const lapack::Routine* routine = lapack::FindRoutine(target); routine != nullptr) {
+    return OneByOne(call, [routine](const hlo::Instruction& instruction, absl::Span<const Value> operands) {
+      return EvaluateLapackCall(*routine, instruction, operands);
+    });
   }
   if (!IsAnnotation(target)) return absl::UnimplementedError(absl::StrCat("custom call to '", target, "'"));
   PerDevice results;

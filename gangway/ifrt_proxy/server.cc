@@ -8,9 +8,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
 #include "gangway/base/status.h"
+#include "gangway/ifrt_proxy/callback_server.h"
 #include "gangway/ifrt_proxy/inbox.h"
 #include "gangway/ifrt_proxy/outbox.h"
 #include "gangway/ifrt_proxy/protocol.h"
@@ -28,6 +31,13 @@ constexpr char kStoreMetadata[] = "ifrt-proxy-grpc-host-buffer-store-metadata-bi
 constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr size_t kInboxCapacity = 4096;
 constexpr absl::Duration kLookupDeadline = absl::Minutes(10);
+
+// "127.0.0.1" of "127.0.0.1:80", "::1" of "[::1]:80".
+std::string HostOf(absl::string_view address) {
+  address = address.substr(0, address.rfind(':'));
+  if (absl::ConsumePrefix(&address, "[")) absl::ConsumeSuffix(&address, "]");
+  return std::string(address);
+}
 
 grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
@@ -85,6 +95,12 @@ class SessionTable {
     if (it == sessions_.end() || it->second == nullptr) return absl::NotFoundError(absl::StrCat("no session ", id));
     return it->second->host_buffers();
   }
+  std::shared_ptr<Session> Find(uint64_t id, uint64_t secret) const {
+    absl::MutexLock lock(&mutex_);
+    auto it = sessions_.find(id);
+    const bool known = it != sessions_.end() && it->second != nullptr;
+    return known && it->second->options().callback_secret == secret ? it->second : nullptr;
+  }
   std::vector<std::shared_ptr<Session>> All() const {
     absl::MutexLock lock(&mutex_);
     std::vector<std::shared_ptr<Session>> all;
@@ -114,6 +130,9 @@ class Service final : public GrpcIfrtService::Service {
       controller_.loop().Post([session, now = clock_.Now()] { session->ExpireWait(now); });
     }
   }
+
+  void set_callback_port(int port) { callback_port_ = port; }
+  std::shared_ptr<Session> FindSession(uint64_t id, uint64_t secret) const { return sessions_.Find(id, secret); }
 
   grpc::Status GetVersion(grpc::ServerContext*, const GrpcGetVersionRequest* request,
                           GrpcGetVersionResponse* response) override {
@@ -214,6 +233,8 @@ class Service final : public GrpcIfrtService::Service {
     Session::Options options;
     options.session_id = id;
     options.info = std::move(info);
+    options.callback_port = callback_port_;
+    options.callback_secret = absl::Uniform<uint64_t>(absl::BitGen(), 1, uint64_t{1} << 62);
     auto buffers = std::make_shared<HostBuffers>(options_.host_buffer_capacity);
     auto session = std::make_shared<Session>(
         controller_, clock_, buffers, options,
@@ -253,18 +274,25 @@ class Service final : public GrpcIfrtService::Service {
   const Clock& clock_;
   const ServerOptions options_;
   SessionTable sessions_;
+  int callback_port_ = 0;  // set before the first session
 };
 
 class GrpcServer final : public Server {
  public:
-  GrpcServer(std::unique_ptr<Service> service, std::unique_ptr<grpc::Server> server, int port)
-      : service_(std::move(service)), server_(std::move(server)), port_(port), housekeeper_([this] { KeepHouse(); }) {}
+  GrpcServer(std::unique_ptr<Service> service, std::unique_ptr<CallbackServer> callbacks,
+             std::unique_ptr<grpc::Server> server, int port)
+      : service_(std::move(service)),
+        callbacks_(std::move(callbacks)),
+        server_(std::move(server)),
+        port_(port),
+        housekeeper_([this] { KeepHouse(); }) {}
   ~GrpcServer() override {
     stopping_.Notify();
     housekeeper_.join();
     // Open streams are cancelled at once: a client that hangs must not keep us.
     server_->Shutdown(std::chrono::system_clock::now());
     server_->Wait();
+    callbacks_.reset();
   }
   int port() const override { return port_; }
 
@@ -274,6 +302,7 @@ class GrpcServer final : public Server {
   }
 
   std::unique_ptr<Service> service_;
+  std::unique_ptr<CallbackServer> callbacks_;
   std::unique_ptr<grpc::Server> server_;
   int port_;
   absl::Notification stopping_;
@@ -285,6 +314,13 @@ class GrpcServer final : public Server {
 absl::StatusOr<std::unique_ptr<Server>> StartServer(controller::Controller& controller, const Clock& clock,
                                                     const ServerOptions& options) {
   auto service = std::make_unique<Service>(controller, clock, options);
+  GW_ASSIGN_OR_RETURN_WITH(std::unique_ptr<CallbackServer> callbacks,
+                           StartCallbackServer(HostOf(options.address), controller.loop(),
+                                               [service = service.get()](uint64_t id, uint64_t secret) {
+                                                 return service->FindSession(id, secret);
+                                               }),
+                           "host callbacks");
+  service->set_callback_port(callbacks->port());
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &port);
@@ -299,7 +335,7 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(controller::Controller& cont
   if (server == nullptr || port == 0) {
     return absl::AlreadyExistsError(absl::StrCat("cannot listen on ", options.address, ": address in use or not ours"));
   }
-  return std::make_unique<GrpcServer>(std::move(service), std::move(server), port);
+  return std::make_unique<GrpcServer>(std::move(service), std::move(callbacks), std::move(server), port);
 }
 
 }  // namespace gangway::ifrt_proxy

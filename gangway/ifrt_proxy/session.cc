@@ -18,6 +18,9 @@ std::vector<uint64_t> NeededHostBuffers(const IfrtRequest& request) {
   if (request.has_make_array_from_host_buffer_request()) {
     handles.push_back(request.make_array_from_host_buffer_request().host_buffer_handle());
   }
+  if (const auto& returned = request.loaded_host_callback_return_request(); returned.has_result_host_buffer_handle()) {
+    handles.push_back(returned.result_host_buffer_handle());
+  }
   for (const auto& spec : request.make_arrays_from_host_buffer_shards_request().specs()) {
     for (const auto& buffer : spec.host_buffers()) handles.push_back(buffer.host_buffer_handle());
   }
@@ -65,16 +68,26 @@ Session::Session(controller::Controller& controller, const Clock& clock, std::sh
       clock_(clock),
       host_buffers_(std::move(host_buffers)),
       options_(std::move(options)),
-      sink_(std::make_shared<const Reply::Sink>(std::move(sink))) {}
+      sink_(std::make_shared<const Reply::Sink>(std::move(sink))),
+      host_calls_(host_buffers_, [this] { return NewHandle(); }) {}
 
 Session::~Session() = default;
 
-void Session::Open() { id_ = controller_.OpenSession(options_.info); }
+void Session::Open() {
+  controller::SessionInfo info = options_.info;
+  info.on_host_call = [weak = weak_from_this()](controller::HostCall call) {
+    std::shared_ptr<Session> self = weak.lock();
+    if (self == nullptr || self->closed_) return call.answer(absl::CancelledError("the client is gone"));
+    self->host_calls_.Call(std::move(call));
+  };
+  id_ = controller_.OpenSession(std::move(info));
+}
 
 void Session::Close() {
   if (std::exchange(closed_, true)) return;
   host_buffers_->Close();
   queue_.clear();
+  host_calls_.Close(absl::CancelledError(absl::StrCat("the client of session ", options_.session_id, " is gone")));
   arrays_.clear();
   futures_.clear();
   executables_.clear();
@@ -183,6 +196,10 @@ void Session::Dispatch(const IfrtRequest& request) {
       return HandleIsExecutableDeleted(*this, request.loaded_executable_is_deleted_request(), reply);
     case IfrtRequest::kLoadedExecutableDestructRequest:
       return HandleDestructExecutable(*this, request.loaded_executable_destruct_request(), reply);
+    case IfrtRequest::kLoadedHostCallbackPollRequest:
+      return HandleHostCallbackPoll(*this, request.loaded_host_callback_poll_request(), reply);
+    case IfrtRequest::kLoadedHostCallbackReturnRequest:
+      return HandleHostCallbackReturn(*this, request.loaded_host_callback_return_request(), reply);
     default: {
       const auto* field = IfrtRequest::descriptor()->FindFieldByNumber(request.request_case());
       return reply.Fail(absl::UnimplementedError(
@@ -271,6 +288,7 @@ absl::StatusOr<Executable*> Session::FindExecutable(uint64_t handle) {
 void Session::ForgetExecutable(uint64_t handle) {
   auto it = executables_.find(handle);
   if (it == executables_.end()) return;
+  host_calls_.Drop(it->second->id);
   controller_.ReleaseProgram(it->second->id);
   executables_.erase(it);
 }

@@ -16,6 +16,7 @@
 #include "gangway/base/future.h"
 #include "gangway/controller/controller.h"
 #include "gangway/ifrt_proxy/host_buffers.h"
+#include "gangway/ifrt_proxy/host_calls.h"
 #include "xla/python/ifrt_proxy/common/ifrt_service.pb.h"
 
 namespace gangway::ifrt_proxy {
@@ -50,6 +51,7 @@ class Reply {
 struct Executable {
   controller::ProgramId id;
   std::shared_ptr<const controller::Program> program;  // null until compiled
+  std::vector<uint64_t> host_callbacks;                // what the client calls them
 };
 
 // Owned by the controller's loop: every method but the constructor runs there. Requests take effect in the order sent;
@@ -60,6 +62,9 @@ class Session : public std::enable_shared_from_this<Session> {
     uint64_t session_id = 0;
     controller::SessionInfo info;
     absl::Duration host_buffer_deadline = absl::Minutes(2);
+    // Where the client may open a connection for calls to its functions (callback_server.h), and what it has to say.
+    int callback_port = 0;
+    uint64_t callback_secret = 0;
   };
   Session(controller::Controller& controller, const Clock& clock, std::shared_ptr<HostBuffers> host_buffers,
           Options options, Reply::Sink sink);
@@ -75,7 +80,9 @@ class Session : public std::enable_shared_from_this<Session> {
   controller::Controller& controller() { return controller_; }
   controller::SessionId id() const { return id_; }
   uint64_t session_id() const { return options_.session_id; }
+  const Options& options() const { return options_; }
   const std::shared_ptr<HostBuffers>& host_buffers() { return host_buffers_; }
+  HostCalls& host_calls() { return host_calls_; }
   // A handle the server chooses; never one a client would.
   uint64_t NewHandle() { return next_handle_++; }
 
@@ -119,6 +126,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::flat_hash_map<uint64_t, Future<Unit>> futures_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Executable>> executables_;
   uint64_t next_handle_ = uint64_t{1} << 62;
+  HostCalls host_calls_;
 };
 
 }  // namespace gangway::ifrt_proxy

@@ -135,11 +135,10 @@ TEST_F(SessionTest, WrongSizesAndUnknownHandlesAreNamed) {
 
 TEST_F(SessionTest, UnservedRequestsAreRefusedByName) {
   IfrtRequest request;
-  request.mutable_loaded_host_callback_poll_request();
+  request.mutable_reshard_arrays_request();
   IfrtResponse response = Call(request);
   EXPECT_EQ(response.response_metadata().status().code(), tensorflow::error::UNIMPLEMENTED);
-  EXPECT_EQ(response.response_metadata().status().message(),
-            "gangway does not serve loaded_host_callback_poll_request");
+  EXPECT_EQ(response.response_metadata().status().message(), "gangway does not serve reshard_arrays_request");
   EXPECT_EQ(response.response_case(), IfrtResponse::RESPONSE_NOT_SET);
   Call(IfrtRequest());  // without a case: answered as well
 }

@@ -74,6 +74,15 @@ struct Fetched {
   friend bool operator==(const Fetched&, const Fetched&) = default;
 };
 
+// A running program calls a function of its client. Waits for HostCallAnswer.
+struct HostCall {
+  RequestId call;  // the worker's
+  TaskId task;     // the launch
+  int callback = 0;
+  Payload operands;  // dense arrays, one after the other
+  friend bool operator==(const HostCall&, const HostCall&) = default;
+};
+
 // At least once per heartbeat period.
 struct Heartbeat {
   int64_t store_bytes = 0;
@@ -221,9 +230,16 @@ struct WatchTasks {
   friend bool operator==(const WatchTasks&, const WatchTasks&) = default;
 };
 
-using Message =
-    std::variant<Hello, ProgramLoaded, TasksDone, Fetched, Heartbeat, Welcome, LoadProgram, UnloadProgram, MakeBuffer,
-                 ExpectBuffer, CopyBuffer, Launch, FetchShard, FreeBuffers, PoisonBuffers, WatchTasks, Peer, PeerLost>;
+struct HostCallAnswer {
+  RequestId call;
+  absl::Status status;
+  Payload results;  // dense arrays, one after the other
+  friend bool operator==(const HostCallAnswer&, const HostCallAnswer&) = default;
+};
+
+using Message = std::variant<Hello, ProgramLoaded, TasksDone, Fetched, Heartbeat, Welcome, LoadProgram, UnloadProgram,
+                             MakeBuffer, ExpectBuffer, CopyBuffer, Launch, FetchShard, FreeBuffers, PoisonBuffers,
+                             WatchTasks, Peer, PeerLost, HostCall, HostCallAnswer>;
 
 // "launch", "make_buffer", ...: for traces and messages.
 const char* MessageName(const Message& message);

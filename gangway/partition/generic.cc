@@ -153,7 +153,7 @@ OpPlan ReplicatedPlan(const Instruction& instruction, Context& context) {
       if (!value.sharding.manual.empty()) manual = value.sharding.manual;
     }
   }
-  if (instruction.has_sharding() && !context.Wanted(instruction).manual.empty()) {
+  if (instruction.has_sharding() && !instruction.shardings()->empty() && !context.Wanted(instruction).manual.empty()) {
     manual = context.Wanted(instruction).manual;
   }
   for (const Instruction* operand : instruction.operands()) {

@@ -48,7 +48,6 @@ int64_t FirstFreeChannel(const hlo::Module& module) {
 // At the border of the program every shard has the same shape and no padding: a dimension that does not divide is
 // whole.
 Sharding WithoutUnevenDims(Sharding sharding, const Shape& shape) {
-  sharding.unreduced.clear();
   for (int64_t d = 0; d < sharding.rank(); ++d) {
     if (shape.dim(d) % sharding.ShardCount(d) != 0) sharding.dims[d].axes.clear();
   }

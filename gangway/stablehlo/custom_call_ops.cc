@@ -4,6 +4,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "gangway/hlo/host_callback.h"
 #include "gangway/stablehlo/attribute_text.h"
 #include "gangway/stablehlo/manual_computation.h"
 #include "gangway/stablehlo/op_table.h"
@@ -83,6 +84,15 @@ absl::StatusOr<std::vector<hlo::Computation*>> CalledComputations(OpContext& con
   return called;
 }
 
+// Outside manual computations one device calls the client: the one the operation's sharding names, or the first.
+absl::Status MarkCaller(const OpContext& context, Instruction* call) {
+  if (!context.Inner().manual.empty()) return absl::OkStatus();
+  GW_ASSIGN_OR_RETURN(const std::optional<int64_t> device, context.RunsOn());
+  call->set_shardings(std::nullopt);
+  call->mutable_frontend_attributes()[std::string(hlo::kCallingDevice)] = absl::StrCat(device.value_or(0));
+  return absl::OkStatus();
+}
+
 absl::Status ForeignCall(OpContext& context, absl::string_view target) {
   const OpView& op = context.op();
   CustomCallAttr call;
@@ -101,8 +111,10 @@ absl::Status ForeignCall(OpContext& context, absl::string_view target) {
   }
   GW_ASSIGN_OR_RETURN(std::vector<hlo::Computation*> called, CalledComputations(context));
   Shape shape = results.size() == 1 ? results.front() : Shape::Tuple(std::move(results));
-  return context.Finish(
-      context.Emit(Opcode::kCustomCall, std::move(shape), context.operands(), std::move(call), std::move(called)));
+  Instruction* instruction =
+      context.Emit(Opcode::kCustomCall, std::move(shape), context.operands(), std::move(call), std::move(called));
+  GW_RETURN_IF_ERROR(context.Finish(instruction));
+  return target == hlo::kJaxHostCallback ? MarkCaller(context, instruction) : absl::OkStatus();
 }
 
 absl::Status ExpectOne(const OpContext& context) {

@@ -116,6 +116,12 @@ absl::StatusOr<Sharding> OpContext::WithManual(Sharding sharding) const {
   return sharding;
 }
 
+// Ranks of the values a sharding attribute speaks of: an operation without results has one all the same.
+static std::vector<int64_t> AtLeastOne(std::vector<int64_t> ranks) {
+  if (ranks.empty()) ranks.push_back(0);
+  return ranks;
+}
+
 absl::StatusOr<std::optional<Shardings>> OpContext::OwnShardings(const std::vector<Shape>& shapes) const {
   std::vector<int64_t> ranks;
   for (const Shape& shape : shapes) {
@@ -123,7 +129,7 @@ absl::StatusOr<std::optional<Shardings>> OpContext::OwnShardings(const std::vect
   }
   std::optional<Shardings> found;
   if (std::optional<bytecode::AttributeId> id = op_.Find("sdy.sharding")) {
-    GW_ASSIGN_OR_RETURN_WITH(auto shardings, program_.meshes().ReadPerValue(*id, ranks),
+    GW_ASSIGN_OR_RETURN_WITH(auto shardings, program_.meshes().ReadPerValue(*id, AtLeastOne(ranks)),
                              OpView::Context("sdy.sharding"));
     found.emplace();
     for (size_t i = 0; i < ranks.size(); ++i) {
@@ -137,16 +143,36 @@ absl::StatusOr<std::optional<Shardings>> OpContext::OwnShardings(const std::vect
                                "frontend attribute xla.sdy.sharding");
     } else if (op_.Find("mhlo.sharding").has_value()) {
       GW_ASSIGN_OR_RETURN(absl::string_view text, op_.String("mhlo.sharding"));
-      GW_ASSIGN_OR_RETURN_WITH(found,
-                               ReadShardingAttribute(text, ranks, program_.num_devices(), program_.default_mesh()),
-                               OpView::Context("mhlo.sharding"));
+      GW_ASSIGN_OR_RETURN_WITH(
+          found, ReadShardingAttribute(text, AtLeastOne(ranks), program_.num_devices(), program_.default_mesh()),
+          OpView::Context("mhlo.sharding"));
     }
   }
   if (!found.has_value()) return found;
+  if (shapes.empty()) return std::optional<Shardings>();  // one that says where the operation runs; see RunsOn
   if (found->size() != ranks.size()) {
     return Error(absl::StrCat(found->size(), " shardings for ", ranks.size(), " results"));
   }
   return found;
+}
+
+absl::StatusOr<std::optional<int64_t>> OpContext::RunsOn() const {
+  std::vector<int64_t> ranks;
+  for (const Shape& shape : result_shapes_) ranks.push_back(shape.rank());
+  std::optional<Sharding> first;
+  if (std::optional<bytecode::AttributeId> id = op_.Find("sdy.sharding")) {
+    GW_ASSIGN_OR_RETURN_WITH(auto shardings, program_.meshes().ReadPerValue(*id, AtLeastOne(ranks)),
+                             OpView::Context("sdy.sharding"));
+    first = shardings.front();
+  } else if (op_.Find("mhlo.sharding").has_value()) {
+    GW_ASSIGN_OR_RETURN(absl::string_view text, op_.String("mhlo.sharding"));
+    GW_ASSIGN_OR_RETURN_WITH(
+        auto shardings, ReadShardingAttribute(text, AtLeastOne(ranks), program_.num_devices(), program_.default_mesh()),
+        OpView::Context("mhlo.sharding"));
+    first = shardings.front();
+  }
+  if (!first.has_value() || !first->IsMaximal()) return std::optional<int64_t>();
+  return std::optional<int64_t>(first->mesh->DeviceAt(0));
 }
 
 absl::StatusOr<hlo::FrontendAttributes> OpContext::OwnFrontendAttributes() const {

@@ -65,6 +65,8 @@ class OpContext {
   // Values of `mhlo.sharding`, `sdy.sharding` or the frontend attribute `xla.sdy.sharding` for `shapes`; nullopt when
   // the op has none of them.
   absl::StatusOr<std::optional<Shardings>> OwnShardings(const std::vector<Shape>& shapes) const;
+  // The one device on which the op's sharding puts it as a whole.
+  absl::StatusOr<std::optional<int64_t>> RunsOn() const;
   absl::StatusOr<hlo::FrontendAttributes> OwnFrontendAttributes() const;
 
   static absl::Status Error(absl::string_view message) { return absl::InvalidArgumentError(message); }

@@ -100,6 +100,7 @@ void Worker::Closed(const absl::Status& reason) {
   if (gone_) return;
   gone_ = true;
   for (auto& queue : queues_) queue->Clear();
+  for (auto& [id, answer] : std::exchange(client_calls_, {})) answer(absl::CancelledError(reason.message()));
   store_.Clear();
   programs_.clear();
   closed_.Set(Annotate(reason, absl::StrCat("worker ", options_.name, ": controller is gone")));
@@ -233,7 +234,44 @@ struct Worker::Run {
   std::shared_ptr<Program> program;
   std::shared_ptr<collective::Gang> gang;
   std::shared_ptr<Task> task;
+  std::shared_ptr<device::HostCallbacks> callbacks;
 };
+
+// The calls of one launch to its client, by way of the controller. From any thread to the loop.
+class Worker::ClientCalls final : public device::HostCallbacks {
+ public:
+  ClientCalls(std::shared_ptr<Executor> loop, std::weak_ptr<Worker*> worker, TaskId task)
+      : loop_(std::move(loop)), worker_(std::move(worker)), task_(task) {}
+
+  void Call(int callback, std::string operands, Answer answer) override {
+    loop_->Post([worker = worker_, task = task_, callback, operands = std::move(operands), answer = std::move(answer)] {
+      auto self = worker.lock();
+      if (self == nullptr) return answer(absl::CancelledError("the worker stops"));
+      (*self)->CallClient(task, callback, operands, answer);
+    });
+  }
+
+ private:
+  const std::shared_ptr<Executor> loop_;  // shared: programs may call after the worker is gone
+  const std::weak_ptr<Worker*> worker_;
+  const TaskId task_;
+};
+
+void Worker::CallClient(TaskId task, int callback, std::string operands, device::HostCallbacks::Answer answer) {
+  if (gone_) return answer(absl::CancelledError("the controller is gone"));
+  const net::RequestId call(next_call_++);
+  client_calls_.emplace(call, std::move(answer));
+  Send(net::HostCall{call, task, callback, net::Payload(std::make_shared<const std::string>(std::move(operands)))});
+}
+
+void Worker::On(net::HostCallAnswer message) {
+  auto it = client_calls_.find(message.call);
+  if (it == client_calls_.end()) return;
+  device::HostCallbacks::Answer answer = std::move(it->second);
+  client_calls_.erase(it);
+  if (!message.status.ok()) return answer(message.status);
+  answer(message.results.AsString());
+}
 
 void Worker::On(net::Launch message) {
   auto run = std::make_shared<Run>();
@@ -249,6 +287,7 @@ void Worker::On(net::Launch message) {
   }
   const int parts = status.ok() ? static_cast<int>(run->program->partitions.size()) : 1;
   run->task = ledger_.Begin(launch.task, parts, launch.report);
+  run->callbacks = std::make_shared<ClientCalls>(options_.loop, self_, launch.task);
   if (status.ok()) {
     status = StartRun(run);
     if (!status.ok()) {
@@ -326,7 +365,7 @@ void Worker::RunPart(const std::shared_ptr<Run>& run, const net::LoadProgram::Pa
   }
   device::ExecuteOptions options;
   options.launch = {static_cast<int64_t>(run->launch.task.value()), part.partition, run->program->num_partitions,
-                    run->gang};
+                    run->gang, run->callbacks};
   options.keep_inputs = KeepOf(run->launch, buffers);
   device::Execution execution =
       run->program->executable->Execute(*options_.client->devices()[part.device], buffers, options);

@@ -71,6 +71,7 @@ class Worker {
     std::vector<net::PeerId> owners;
   };
   struct Run;  // one launch under way
+  class ClientCalls;
   struct Place {
     net::BufferId buffer;
     int device = 0;
@@ -90,6 +91,7 @@ class Worker {
   void On(net::WatchTasks message);
   void On(net::Peer message);
   void On(net::PeerLost message);
+  void On(net::HostCallAnswer message);
   template <typename T>
   void On(T message);  // what a controller never sends
 
@@ -108,6 +110,7 @@ class Worker {
 
   void Fetch(net::RequestId request, const store::Shard& shard);
   // Puts a value for a task; an error of the value is the task's.
+  void CallClient(TaskId task, int callback, std::string operands, device::HostCallbacks::Answer answer);
   void PutPart(const std::shared_ptr<Task>& task, Place target, absl::StatusOr<device::BufferRef> value);
   // The dense bytes, in place where the device shows them; the buffer is on loan while somebody holds them. `done` is
   // called on any thread.
@@ -138,6 +141,9 @@ class Worker {
   // Launches with other workers, to be ended when those fail.
   absl::flat_hash_map<net::TaskId, std::weak_ptr<collective::Gang>> spanning_;
   absl::Duration heartbeat_;
+  // Programs wait for these; the controller answers each, at the latest when the client is gone.
+  absl::flat_hash_map<net::RequestId, device::HostCallbacks::Answer> client_calls_;
+  uint64_t next_call_ = 1;
   net::Heartbeat last_beat_;
   absl::Time next_beat_;
   bool gone_ = false;

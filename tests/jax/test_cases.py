@@ -1,6 +1,6 @@
 """Programs that other systems got wrong (shared/cases beside the checkout), each run unchanged by `gangway run`.
 
-All must pass but those in KNOWN, which are run and counted.
+All must pass.
 """
 
 import pathlib
@@ -9,7 +9,6 @@ import clusters
 import pytest
 
 CASES = clusters.ROOT.parent / "shared" / "cases"
-KNOWN = {"12_fft_linalg_batch.py"}  # the CPU plugin of the wheel has no kernel for singular values
 
 
 @pytest.mark.skipif(not CASES.is_dir(), reason=f"{CASES} is not there")
@@ -19,6 +18,4 @@ def test_case(name):
     ok = result.returncode == 0 and "RESULT ok" in result.stdout
     lines = (result.stdout + result.stderr).splitlines()
     failed = "\n".join(line for line in lines if line.startswith(("FAIL", "RESULT"))) or "\n".join(lines[-5:])
-    if not ok and name in KNOWN:
-        pytest.xfail(failed)
     assert ok, failed

@@ -77,7 +77,7 @@ std::shared_ptr<collective::Gang> ConformanceTest::MakeGang(int participants) {
 
 ExecuteOptions ConformanceTest::OptionsFor(const std::shared_ptr<collective::Gang>& gang, int partition) {
   ExecuteOptions options;
-  options.launch = {gang->launch().id, partition, static_cast<int>(gang->launch().participants.size()), gang};
+  options.launch = {gang->launch().id, partition, static_cast<int>(gang->launch().participants.size()), gang, nullptr};
   return options;
 }
 

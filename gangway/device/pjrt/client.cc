@@ -13,6 +13,7 @@
 #include "gangway/device/pjrt/hosted.h"
 #include "gangway/device/pjrt/instance.h"
 #include "gangway/device/pjrt/types.h"
+#include "gangway/lapack/routine.h"
 
 namespace gangway::device {
 namespace pjrt {
@@ -62,7 +63,8 @@ absl::Status PjrtClient::FindDevices() {
 absl::StatusOr<BufferRef> PjrtClient::FromHost(Device& device, const HostArray& array) {
   auto& target = static_cast<PjrtDevice&>(device);
   const Instance& instance = *target.instance();
-  const std::optional<PJRT_Buffer_Type> type = ToPjrt(array.type.dtype);
+  const std::optional<PJRT_Buffer_Type> type =
+      IsElement(array.type.dtype) ? ToPjrt(array.type.dtype) : std::nullopt;  // XLA aborts on an array of tokens
   if (!type.has_value()) {
     return absl::UnimplementedError(absl::StrCat("PJRT has no arrays of element type ", DTypeName(array.type.dtype)));
   }
@@ -134,10 +136,13 @@ absl::StatusOr<std::shared_ptr<Instance>> StartInstance(const std::shared_ptr<co
   return instance;
 }
 
-// XLA's CPU client sizes its thread pools by this variable where it is set; the user's own setting wins.
+// Threads of one device: in XLA's CPU client, which sizes its pools by this variable where it is set (the user's own
+// setting wins), and in LAPACK.
 void ShareCores(int64_t devices) {
   const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  setenv("NPROC", absl::StrCat(std::max<int64_t>(1, cores / devices)).c_str(), /*overwrite=*/0);
+  const int64_t share = std::max<int64_t>(1, cores / devices);
+  if (devices > 1) setenv("NPROC", absl::StrCat(share).c_str(), /*overwrite=*/0);
+  lapack::SetThreads(static_cast<int>(share));
 }
 
 absl::StatusOr<std::unique_ptr<Client>> MakeClient(const PjrtOptions& options) {
@@ -150,7 +155,7 @@ absl::StatusOr<std::unique_ptr<Client>> MakeClient(const PjrtOptions& options) {
     auto* count = std::get_if<int64_t>(&option.second);
     if (option.first == "cpu_device_count" && count != nullptr && *count > 1) clients = std::exchange(*count, 1);
   }
-  if (clients > 1) ShareCores(clients);
+  ShareCores(clients);
   std::vector<std::shared_ptr<Instance>> instances;
   for (int64_t i = 0; i < clients; ++i) {
     GW_ASSIGN_OR_RETURN(instances.emplace_back(), StartInstance(plugin, hosted.ok(), create_options));

@@ -17,6 +17,11 @@ namespace {
 // All hosted calls have a target that begins so; programs without one need no execute context.
 constexpr absl::string_view kHostedPrefix = "gangway.";
 
+// Waits for its client, or needs the stack that LAPACK may want: never on the lane.
+bool CallsHost(absl::string_view hlo) {
+  return absl::StrContains(hlo, "gangway.host_callback") || absl::StrContains(hlo, "lapack_");
+}
+
 // A switch of threads costs some microseconds: longer launches gain little on the lane, and hold up the other devices'.
 constexpr int64_t kSmallNs = 50000;
 constexpr int kLaunchesToMeasure = 24;
@@ -76,6 +81,7 @@ absl::StatusOr<std::shared_ptr<PjrtExecutable>> PjrtExecutable::Compile(std::sha
   GW_ASSIGN_OR_RETURN_WITH(std::unique_ptr<Program> program, Program::Compile(std::move(instance), request), context);
   std::shared_ptr<PjrtExecutable> made(new PjrtExecutable(request.name, std::move(program)));
   made->hosted_ops_ = hosted_ops;
+  if (CallsHost(request.hlo)) made->size_.NeverSmall();
   GW_RETURN_IF_ERROR_WITH(made->ReadSignature(), context);
   return made;
 }
@@ -172,6 +178,7 @@ void PjrtExecutable::RunQueued(Queued& queued, Fiber* fiber) {
   queued.inputs.clear();
   queued.outputs.clear();
   queued.options.launch.gang.reset();
+  queued.options.launch.callbacks.reset();
   queued.done.Set(status.ok() ? absl::StatusOr<Unit>(Unit{}) : status);
 }
 
@@ -181,6 +188,7 @@ absl::Status PjrtExecutable::Launch(Queued& queued, Fiber* fiber, std::vector<PJ
   HostedLaunch hosted;
   hosted.launch = &queued.options.launch;
   hosted.ops = &ops_;
+  hosted.device = queued.device;
   hosted.fiber = fiber;
   hosted.lane = &queued.device->launches().lane();
   hosted.thread = std::this_thread::get_id();

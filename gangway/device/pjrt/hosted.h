@@ -12,8 +12,10 @@
 #include "absl/synchronization/mutex.h"
 #include "gangway/collective/op.h"
 #include "gangway/device/device.h"
+#include "gangway/device/pjrt/instance.h"
 #include "gangway/device/pjrt/lane.h"
 #include "gangway/device/pjrt/plugin.h"
+#include "xla/ffi/api/c_api.h"
 
 namespace gangway::device::pjrt {
 
@@ -32,11 +34,15 @@ class OpCache {
 struct HostedLaunch {
   const LaunchContext* launch = nullptr;
   OpCache* ops = nullptr;
-  Fiber* fiber = nullptr;  // what the launch runs on; null on a device's own thread
+  PjrtDevice* device = nullptr;  // where it runs
+  Fiber* fiber = nullptr;        // what the launch runs on; null on a device's own thread
   Lane* lane = nullptr;
   std::thread::id thread{};             // that launched it, when on a device's own
   std::atomic<bool> elsewhere = false;  // a collective was called on another thread
 };
+
+// The launch a handler is called by.
+absl::StatusOr<HostedLaunch*> FindLaunch(const XLA_FFI_CallFrame& frame);
 
 // Registers the handlers and the type of the launch context with a plugin; before its first client is made.
 // UNIMPLEMENTED when the plugin lacks the FFI extension or execute contexts.

@@ -38,6 +38,11 @@ absl::StatusOr<std::unique_ptr<PjrtDevice>> PjrtDevice::Make(std::shared_ptr<con
   return made;
 }
 
+Executor& PjrtDevice::callback_thread() {
+  absl::call_once(callback_once_, [this] { callback_thread_ = MakeThreadExecutor(absl::StrCat(name_, "-callbacks")); });
+  return *callback_thread_;
+}
+
 absl::Status PjrtDevice::ReadDescription() {
   GW_PJRT_ARGS(PJRT_Device_GetDescription_Args, get);
   get.device = handle_;

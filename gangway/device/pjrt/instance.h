@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/call_once.h"
+#include "gangway/base/executor.h"
 #include "gangway/device/device.h"
 #include "gangway/device/pjrt/launch_queue.h"
 #include "gangway/device/pjrt/plugin.h"
@@ -49,6 +51,8 @@ class PjrtDevice final : public Device {
   PJRT_Device* handle() const { return handle_; }
   const std::shared_ptr<const Instance>& instance() const { return instance_; }
   LaunchQueue& launches() { return *launches_; }
+  // Where programs that called their client go on. Made when first asked for.
+  Executor& callback_thread();
 
  private:
   PjrtDevice(std::shared_ptr<const Instance> instance, PJRT_Device* handle, int index)
@@ -62,6 +66,8 @@ class PjrtDevice final : public Device {
   std::string name_;
   std::vector<int64_t> coords_;
   std::unique_ptr<LaunchQueue> launches_;
+  absl::once_flag callback_once_;
+  std::unique_ptr<Executor> callback_thread_;
 };
 
 }  // namespace gangway::device::pjrt

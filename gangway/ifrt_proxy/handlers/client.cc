@@ -24,7 +24,7 @@ void SetInt(xla::ifrt::AttributeMapProto* map, const char* key, int64_t value) {
   (*map->mutable_attributes())[key].set_int64_value(value);
 }
 
-void AddDevice(const controller::DeviceInfo& info, wire::InitResponse* init) {
+void AddDevice(const controller::DeviceInfo& info, const Session& session, wire::InitResponse* init) {
   int id = info.id.value();
   std::string text = absl::StrCat("GangwayDevice(id=", id, ", worker=", info.worker, ")");
   auto* device = init->add_all_devices();
@@ -38,6 +38,11 @@ void AddDevice(const controller::DeviceInfo& info, wire::InitResponse* init) {
   SetInts(device->mutable_attributes(), "coords", info.coords);
   SetInt(device->mutable_attributes(), "core_on_chip", 0);
   SetInt(device->mutable_attributes(), "slice_index", info.island);
+  // For our JAX plugin, which sees nothing of the session but its devices.
+  SetInt(device->mutable_attributes(), "gangway_session", static_cast<int64_t>(session.session_id()));
+  SetInt(device->mutable_attributes(), "gangway_callback_port", session.options().callback_port);
+  SetInt(device->mutable_attributes(), "gangway_callback_secret",
+         static_cast<int64_t>(session.options().callback_secret));
   for (int kind = 0; kind < static_cast<int>(std::size(kMemoryKinds)); ++kind) {
     std::string memory_text = absl::StrCat("GangwayMemory(", kMemoryKinds[kind], ", device=", id, ")");
     auto* memory = init->add_memories();
@@ -66,7 +71,9 @@ void HandleInit(Session& session, const Reply& reply) {
   init->set_platform_id(0x67776179);  // any constant that is no platform of XLA's
   init->set_process_index(0);
   init->set_runtime_type("gangway");
-  for (const controller::DeviceInfo& info : session.controller().devices()) AddDevice(info, init);
+  // What jax.export asks its client: shardings may stay in the Shardy dialect, which we read.
+  (*init->mutable_client_attributes()->mutable_attributes())["serialize_with_sdy"].set_bool_value(true);
+  for (const controller::DeviceInfo& info : session.controller().devices()) AddDevice(info, session, init);
   reply.Send(std::move(response));
 }
 

@@ -4,13 +4,17 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "gangway/base/status.h"
 #include "gangway/ifrt_proxy/handlers/handlers.h"
 #include "gangway/ifrt_proxy/protocol.h"
 #include "gangway/mesh/geometry.h"
 #include "xla/pjrt/proto/compile_options.pb.h"
 #include "xla/python/pjrt_ifrt/xla_compiler.pb.h"
+#include "xla/python/pjrt_ifrt/xla_host_callback.pb.h"
 
 namespace gangway::ifrt_proxy {
 namespace {
@@ -43,7 +47,6 @@ absl::StatusOr<CompileRequest> ParseCompileRequest(const wire::CompileRequest& r
   if (request.program().type_name() != "xla::ifrt::XlaProgram") {
     return absl::UnimplementedError(absl::StrCat("programs of type '", request.program().type_name(), "'"));
   }
-  if (request.host_callbacks_size() > 0) return absl::UnimplementedError("programs with host callbacks");
   xla::ifrt::XlaCompileOptionsProto options;
   if (request.compile_options().type_name() != "xla::ifrt::XlaCompileOptions" ||
       !options.ParseFromString(request.compile_options().data())) {
@@ -55,6 +58,7 @@ absl::StatusOr<CompileRequest> ParseCompileRequest(const wire::CompileRequest& r
   result.artifact = request.program().data();
   GW_ASSIGN_OR_RETURN(result.devices, AssignedDevices(build));
   result.options.num_partitions = static_cast<int64_t>(result.devices.size());
+  result.options.host_callbacks = request.host_callbacks_size();
   for (bool allowed : build.allow_spmd_sharding_propagation_to_parameters()) {
     result.options.propagate_to_parameters.push_back(allowed);
   }
@@ -62,6 +66,19 @@ absl::StatusOr<CompileRequest> ParseCompileRequest(const wire::CompileRequest& r
     result.options.propagate_to_output.push_back(allowed);
   }
   return result;
+}
+
+// What the client calls its functions, 0 where it does not say: our plugin puts the number where the client's own form
+// has channels, 16 bits on each of two operands.
+std::vector<uint64_t> HostCallbacksOf(const wire::CompileRequest& request) {
+  std::vector<uint64_t> functions;
+  for (const std::string& serialized : request.host_callbacks()) {
+    xla::ifrt::XlaHostCallbackProto callback;
+    uint64_t& function = functions.emplace_back(0);
+    if (!callback.ParseFromString(serialized) || callback.operands_size() != 2) continue;
+    function = uint64_t{callback.operands(0).channel_id()} | uint64_t{callback.operands(1).channel_id()} << 16;
+  }
+  return functions;
 }
 
 ArraySpec OutputSpec(const Program& program, const ValueInfo& output) {
@@ -83,6 +100,23 @@ absl::StatusOr<Executable*> Compiled(Session& session, uint64_t handle) {
   return executable;
 }
 
+// Minor to major, as the client asked for it ("{0,1}") or row-major. How memory really lies is the device's business:
+// what goes in and out is dense and row-major.
+xla::LayoutProto LayoutOf(const ValueInfo& value) {
+  xla::LayoutProto layout;
+  absl::string_view asked = value.layout_mode;
+  if (absl::ConsumePrefix(&asked, "{")) {
+    for (absl::string_view number : absl::StrSplit(asked.substr(0, asked.find_first_of(":}")), ',')) {
+      int64_t dim = -1;
+      if (absl::SimpleAtoi(number, &dim)) layout.add_minor_to_major(dim);
+    }
+  }
+  if (layout.minor_to_major_size() == value.shape.rank()) return layout;
+  layout.clear_minor_to_major();
+  for (int64_t dim = value.shape.rank() - 1; dim >= 0; --dim) layout.add_minor_to_major(dim);
+  return layout;
+}
+
 void FillMetadata(const Program& program, wire::LoadedExecutableMetadataResponse* response) {
   const compile::CompiledProgram& compiled = program.compiled;
   if (program.devices.size() > 1) {
@@ -91,9 +125,12 @@ void FillMetadata(const Program& program, wire::LoadedExecutableMetadataResponse
     auto* outputs = response->mutable_output_shardings();
     for (const ValueInfo& value : compiled.outputs) *outputs->add_shardings() = ToProto(value.sharding);
   }
-  // Layouts: an error means that all are the default, row-major.
-  *response->mutable_parameter_layouts_error() = ToProto(absl::UnimplementedError("all layouts are row-major"));
-  *response->mutable_output_layouts_error() = ToProto(absl::UnimplementedError("all layouts are row-major"));
+  for (const ValueInfo& value : compiled.parameters) {
+    *response->mutable_parameter_layouts_list()->add_layouts() = LayoutOf(value);
+  }
+  for (const ValueInfo& value : compiled.outputs) {
+    *response->mutable_output_layouts_list()->add_layouts() = LayoutOf(value);
+  }
   auto* kinds = response->mutable_output_memory_kinds()->add_memory_kind_lists();
   for (const ValueInfo& value : compiled.outputs) {
     kinds->add_memory_kinds(value.memory_kind.empty() ? "device" : value.memory_kind);
@@ -143,8 +180,9 @@ void HandleCompile(Session& session, const wire::CompileRequest& request, const 
   auto parsed = ParseCompileRequest(request);
   if (!parsed.ok()) return reply.Fail(parsed.status());
   std::vector<DeviceId> devices = parsed->devices;
+  std::vector<uint64_t> host_callbacks = HostCallbacksOf(request);
   auto [id, ready] = session.controller().Compile(session.id(), *std::move(parsed));
-  uint64_t handle = session.NameExecutable({id, nullptr});
+  uint64_t handle = session.NameExecutable({id, nullptr, std::move(host_callbacks)});
   // The answer waits for the compilation, since it names the program; requests behind it do not.
   ready.OnReady([reply, handle, devices,
                  weak = session.weak_from_this()](const absl::StatusOr<std::shared_ptr<const Program>>& program) {
@@ -157,7 +195,11 @@ void HandleCompile(Session& session, const wire::CompileRequest& request, const 
     }
     (*executable)->program = *program;
     IfrtResponse response = CompileResponse(reply, handle, devices, (*program)->compiled.name);
-    response.mutable_compile_response()->set_ready_future_handle(session->NameFuture(0, ReadyFuture()));
+    auto* compiled = response.mutable_compile_response();
+    compiled->set_ready_future_handle(session->NameFuture(0, ReadyFuture()));
+    for (uint64_t callback : session->host_calls().Add((*executable)->id, (*executable)->host_callbacks)) {
+      compiled->add_loaded_host_callback_handles(callback);
+    }
     reply.Send(std::move(response));
   });
 }
@@ -178,9 +220,15 @@ void HandleExecute(Session& session, const wire::LoadedExecutableExecuteRequest&
     GW_ASSIGN_OR_RETURN(auto arguments, session.Arrays(request.args_handles()));
     controller::ExecuteOptions options;
     for (int index : request.execute_options().non_donatable_input_indices()) options.non_donatable.insert(index);
-    options.notify = wants_status;
+    options.notify = wants_status || !executable->host_callbacks.empty();
     auto result = session.controller().Execute(session.id(), executable->id, arguments, options);
     if (!result.ok()) return session.CauseOf(result.status(), arguments);
+    if (!executable->host_callbacks.empty()) {
+      session.host_calls().Begin(executable->id);
+      result->done.OnReady([weak = session.weak_from_this(), program = executable->id](const auto&) {
+        if (auto self = weak.lock()) self->host_calls().End(program);
+      });
+    }
     return result;
   };
   auto result = execute();

@@ -54,4 +54,9 @@ void HandleIsExecutableDeleted(Session& session, const wire::LoadedExecutableIsD
 void HandleDestructExecutable(Session& session, const wire::LoadedExecutableDestructRequest& request,
                               const Reply& reply);
 
+// host_callback.cc: functions of the client, called by its programs
+void HandleHostCallbackPoll(Session& session, const wire::LoadedHostCallbackPollRequest& request, const Reply& reply);
+void HandleHostCallbackReturn(Session& session, const wire::LoadedHostCallbackReturnRequest& request,
+                              const Reply& reply);
+
 }  // namespace gangway::ifrt_proxy

@@ -144,6 +144,19 @@ class FrameWriter {
     Fill(m.status, to->mutable_status());
     AddPayload(m.bytes, to->mutable_bytes());
   }
+  void Put(const HostCall& m, wire::Message* out) {
+    auto* to = out->mutable_host_call();
+    to->set_call(m.call.value());
+    to->set_task(m.task.value());
+    to->set_callback(m.callback);
+    AddPayload(m.operands, to->mutable_operands());
+  }
+  void Put(const HostCallAnswer& m, wire::Message* out) {
+    auto* to = out->mutable_host_call_answer();
+    to->set_call(m.call.value());
+    Fill(m.status, to->mutable_status());
+    AddPayload(m.results, to->mutable_results());
+  }
   void Put(const Heartbeat& m, wire::Message* out) {
     auto* to = out->mutable_heartbeat();
     to->set_store_bytes(m.store_bytes);
@@ -411,6 +424,16 @@ class BatchParser {
       case wire::Message::kFetched: {
         Fetched to{RequestId(m.fetched().request()), FromWire(m.fetched().status()), {}};
         GW_RETURN_IF_ERROR(TakePayload(m.fetched().bytes(), &to.bytes));
+        return to;
+      }
+      case wire::Message::kHostCall: {
+        HostCall to{RequestId(m.host_call().call()), TaskId(m.host_call().task()), m.host_call().callback(), {}};
+        GW_RETURN_IF_ERROR(TakePayload(m.host_call().operands(), &to.operands));
+        return to;
+      }
+      case wire::Message::kHostCallAnswer: {
+        HostCallAnswer to{RequestId(m.host_call_answer().call()), FromWire(m.host_call_answer().status()), {}};
+        GW_RETURN_IF_ERROR(TakePayload(m.host_call_answer().results(), &to.results));
         return to;
       }
       case wire::Message::kHeartbeat:

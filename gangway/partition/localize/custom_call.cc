@@ -2,8 +2,10 @@
 // has a rule.
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
+#include "gangway/hlo/host_callback.h"
 #include "gangway/partition/generic.h"
 #include "gangway/partition/localize/table.h"
 
@@ -11,6 +13,7 @@ namespace gangway::partition {
 namespace {
 
 using hlo::Instruction;
+using hlo::Opcode;
 
 // The second is the first with some axes gathered.
 bool IsGathered(const Sharding& from, const Sharding& to) {
@@ -88,6 +91,37 @@ absl::Status LocalizeShardToFull(const Instruction& instruction, Context& contex
   return absl::OkStatus();
 }
 
+// What device `root` has, on every device.
+Instruction* BroadcastFrom(int64_t root, Instruction* local, Context& context) {
+  std::vector<int64_t> group = {root};
+  for (int64_t device = 0; device < context.mesh()->size(); ++device) {
+    if (device != root) group.push_back(device);
+  }
+  hlo::CollectiveAttr attr;
+  attr.groups.groups.push_back(std::move(group));
+  attr.channel_id = context.module().next_channel++;
+  return context.builder().Add(Opcode::kCollectiveBroadcast, {local}, std::move(attr), {},
+                               WithoutLayout(local->shape()));
+}
+
+// In a manual region each device calls for itself, with its part. Elsewhere one device calls, with the whole arrays,
+// and sends the others what comes back.
+absl::Status LocalizeHostCallback(const Instruction& instruction, Context& context) {
+  GW_RETURN_IF_ERROR(LocalizeReplicated(instruction, context));
+  const auto caller = instruction.frontend_attributes().find(std::string(hlo::kCallingDevice));
+  if (caller == instruction.frontend_attributes().end()) return absl::OkStatus();
+  int64_t device = -1;
+  if (!absl::SimpleAtoi(caller->second, &device) || device < 0 || device >= context.mesh()->size()) {
+    return absl::InvalidArgumentError(absl::StrCat("there is no device ", caller->second, " to call from"));
+  }
+  LocalValues values = context.Values(instruction);
+  for (LocalValue& value : values) {
+    if (value.global.IsArray()) value.local = BroadcastFrom(device, value.local, context);
+  }
+  context.Set(instruction, std::move(values));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status LocalizeCustomCall(const Instruction& instruction, Context& context) {
@@ -99,6 +133,7 @@ absl::Status LocalizeCustomCall(const Instruction& instruction, Context& context
     context.Set(instruction, LocalValues{});
     return absl::OkStatus();
   }
+  if (target == hlo::kHostCallback) return LocalizeHostCallback(instruction, context);
   return LocalizeByRule(instruction, context);
 }
 

@@ -5,8 +5,8 @@
 GANGWAY_WEIGHT, a whole number, is this client's share of devices that others use too; GANGWAY_TENANT names it.
 
 `gangway run` sets these variables and PYTHONPATH. JAX's own client of the IFRT-proxy protocol does the talking; there
-is nothing here but the registration. List "cpu" after "gangway" (JAX_PLATFORMS=gangway,cpu) for the local CPU devices
-too; JAX's host callbacks look for one.
+is nothing here but the registration and the lowering of host callbacks. JAX runs those on a local CPU device, so "cpu"
+is added to the platforms behind ours (JAX_PLATFORMS=gangway,cpu).
 
 The name "proxy" is served as well where this JAX does not register it itself: libraries look for that word.
 """
@@ -15,6 +15,7 @@ import os
 
 import jax
 from jax.extend import backend
+from jax_plugins.gangway import cost_analysis, host_callbacks, transfers
 
 # How long a client waits for the server to answer before JAX reports that the backend cannot be initialized.
 CONNECT_SECONDS = 30
@@ -65,6 +66,12 @@ def initialize():
     wanted = (jax.config.jax_platforms or "").split(",")
     if "proxy" in wanted and not _knows("proxy"):
         backend.register_backend_factory("proxy", connect, priority=500, fail_quietly=quietly)
+    if {"gangway", "proxy"} & set(wanted) and "cpu" not in wanted:
+        jax.config.update("jax_platforms", ",".join([*wanted, "cpu"]))
+    if {"gangway", "proxy"} & set(wanted) or not quietly:
+        host_callbacks.install()
+        transfers.install()
+        cost_analysis.install()
 
 
 def _knows(platform):

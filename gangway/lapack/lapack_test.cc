@@ -1,0 +1,154 @@
+// Each routine against what defines its result; wrong calls are refused.
+#include <cmath>
+
+#include "gangway/lapack/routine.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gangway::lapack {
+namespace {
+
+using testing::HasSubstr;
+
+// An array that owns its memory. Matrices are column-major.
+template <typename T>
+struct Owned {
+  Owned(DType dtype, std::vector<int64_t> dims, std::vector<T> values)
+      : dtype(dtype), dims(std::move(dims)), values(std::move(values)) {}
+  Owned(DType dtype, std::vector<int64_t> dims) : dtype(dtype), dims(std::move(dims)) {
+    size_t size = 1;
+    for (int64_t dim : this->dims) size *= static_cast<size_t>(dim);
+    values.resize(size);
+  }
+  Array array() { return {dtype, dims, values.data()}; }
+
+  DType dtype;
+  std::vector<int64_t> dims;
+  std::vector<T> values;
+};
+using F64 = Owned<double>;
+using S32 = Owned<int32_t>;
+
+F64 Doubles(std::vector<int64_t> dims) { return F64(DType::kF64, std::move(dims)); }
+S32 Info(std::vector<int64_t> dims = {}) { return S32(DType::kS32, std::move(dims)); }
+
+absl::Status Run(absl::string_view target, std::vector<Array> operands, std::vector<Array> results,
+                 Attributes attributes = {}) {
+  const Routine* routine = FindRoutine(target);
+  if (routine == nullptr) return absl::NotFoundError(target);
+  return routine->run({std::move(operands), std::move(results), std::move(attributes)});
+}
+
+TEST(LapackTest, EveryTypeOfEveryRoutine) {
+  for (const char* name :
+       {"potrf", "getrf", "geqrf", "geqp3", "geev", "gees", "gehrd", "gesdd", "gesvd", "trsm", "gtsv"}) {
+    for (const char* type : {"s", "d", "c", "z"}) {
+      EXPECT_NE(FindRoutine(absl::StrCat("lapack_", type, name, "_ffi")), nullptr) << type << name;
+    }
+  }
+  for (const char* name : {"sorgqr", "dormqr", "cungqr", "zunmqr", "ssyevd", "zheevd", "dsytrd", "chetrd"}) {
+    EXPECT_NE(FindRoutine(absl::StrCat("lapack_", name, "_ffi")), nullptr) << name;
+  }
+  EXPECT_EQ(FindRoutine("lapack_sgesdd"), nullptr);
+}
+
+TEST(LapackTest, CholeskyOfABatchTellsOfEachMatrix) {
+  F64 a(DType::kF64, {2, 2, 2}, {4, 2, 2, 5, -1, 0, 0, 1}), factor = Doubles({2, 2, 2});
+  S32 info = Info({2});
+  ASSERT_TRUE(Run("lapack_dpotrf_ffi", {a.array()}, {factor.array(), info.array()}, {{"uplo", 'L'}}).ok());
+  EXPECT_EQ(factor.values[0], 2);
+  EXPECT_EQ(factor.values[1], 1);
+  EXPECT_EQ(factor.values[3], 2);
+  EXPECT_EQ(info.values, (std::vector<int32_t>{0, 1}));
+}
+
+TEST(LapackTest, SingularValues) {
+  F64 a(DType::kF64, {2, 2}, {3, 0, 0, -4}), work = Doubles({2, 2}), s = Doubles({2}), u = Doubles({2, 2}),
+                                             vt = Doubles({2, 2});
+  for (const char* target : {"lapack_dgesdd_ffi", "lapack_dgesvd_ffi"}) {
+    for (char mode : {'A', 'S', 'N'}) {
+      S32 info = Info();
+      ASSERT_TRUE(
+          Run(target, {a.array()}, {work.array(), s.array(), u.array(), vt.array(), info.array()}, {{"mode", mode}})
+              .ok());
+      EXPECT_EQ(s.values, (std::vector<double>{4, 3})) << target << mode;
+      EXPECT_EQ(info.values[0], 0);
+    }
+  }
+}
+
+TEST(LapackTest, ConjugatePairsOfARealMatrix) {
+  // A rotation: eigenvalues i and -i.
+  F64 a(DType::kF64, {2, 2}, {0, 1, -1, 0}), real = Doubles({2}), imaginary = Doubles({2});
+  Owned<std::complex<double>> left(DType::kC128, {2, 2}), right(DType::kC128, {2, 2});
+  S32 info = Info();
+  ASSERT_TRUE(Run("lapack_dgeev_ffi", {a.array()},
+                  {real.array(), imaginary.array(), left.array(), right.array(), info.array()},
+                  {{"compute_left", 'N'}, {"compute_right", 'V'}})
+                  .ok());
+  EXPECT_EQ(std::abs(imaginary.values[0]), 1);
+  EXPECT_EQ(imaginary.values[0], -imaginary.values[1]);
+  EXPECT_EQ(right.values[0], std::conj(right.values[2]));
+  EXPECT_EQ(right.values[1], std::conj(right.values[3]));
+}
+
+TEST(LapackTest, EigenvaluesOfWhatIsNotFiniteAreRefused) {
+  F64 a(DType::kF64, {1, 1}, {NAN}), real = Doubles({1}), imaginary = Doubles({1});
+  Owned<std::complex<double>> vectors(DType::kC128, {1, 1});
+  S32 info = Info();
+  ASSERT_TRUE(Run("lapack_dgeev_ffi", {a.array()},
+                  {real.array(), imaginary.array(), vectors.array(), vectors.array(), info.array()},
+                  {{"compute_left", 'N'}, {"compute_right", 'N'}})
+                  .ok());
+  EXPECT_LT(info.values[0], 0);
+}
+
+TEST(LapackTest, SingularTridiagonalSystemIsPerturbed) {
+  F64 lower(DType::kF64, {2}, {0, 1}), diagonal(DType::kF64, {2}, {1, 1}), upper(DType::kF64, {2}, {1, 0}),
+      b(DType::kF64, {2, 1}, {1, 2}), x = Doubles({2, 1});
+  ASSERT_TRUE(
+      Run("tridiagonal_solve_perturbed_ffi", {lower.array(), diagonal.array(), upper.array(), b.array()}, {x.array()})
+          .ok());
+  EXPECT_TRUE(std::isfinite(x.values[0]) && std::isfinite(x.values[1]));
+  diagonal.values = {2, 3};
+  ASSERT_TRUE(
+      Run("tridiagonal_solve_perturbed_ffi", {lower.array(), diagonal.array(), upper.array(), b.array()}, {x.array()})
+          .ok());
+  EXPECT_NEAR(2 * x.values[0] + x.values[1], 1, 1e-12);
+  EXPECT_NEAR(x.values[0] + 3 * x.values[1], 2, 1e-12);
+}
+
+TEST(LapackTest, SparseProductChecksItsIndices) {
+  F64 values(DType::kF64, {2}, {2, 3}), right(DType::kF64, {2}, {10, 20}), out = Doubles({2});
+  S32 starts(DType::kS32, {3}, {0, 1, 2}), columns(DType::kS32, {2}, {1, 0});
+  auto run = [&] {
+    return Run("cpu_csr_sparse_dense_ffi", {values.array(), starts.array(), columns.array(), right.array()},
+               {out.array()});
+  };
+  ASSERT_TRUE(run().ok());
+  EXPECT_EQ(out.values, (std::vector<double>{40, 30}));
+  columns.values[0] = 2;
+  EXPECT_THAT(std::string(run().message()), HasSubstr("no column 2"));
+  columns.values[0] = 0;
+  starts.values[2] = 3;
+  EXPECT_THAT(std::string(run().message()), HasSubstr("outside its elements"));
+}
+
+TEST(LapackTest, WrongCallsAreRefused) {
+  F64 a = Doubles({2, 3}), out = Doubles({2, 2});
+  S32 info = Info();
+  for (const Routine& routine : Routines()) {
+    EXPECT_TRUE(absl::IsInvalidArgument(routine.run({}))) << routine.target;
+    EXPECT_TRUE(absl::IsInvalidArgument(routine.run({{info.array()}, {info.array()}, {}}))) << routine.target;
+  }
+  EXPECT_THAT(
+      std::string(Run("lapack_dpotrf_ffi", {a.array()}, {out.array(), info.array()}, {{"uplo", 'L'}}).message()),
+      HasSubstr("operand 0 is f64[2,3]"));
+  F64 square = Doubles({2, 2});
+  EXPECT_THAT(
+      std::string(Run("lapack_dpotrf_ffi", {square.array()}, {out.array(), info.array()}, {{"uplo", 'X'}}).message()),
+      HasSubstr("attribute uplo"));
+}
+
+}  // namespace
+}  // namespace gangway::lapack

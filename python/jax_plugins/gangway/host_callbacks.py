@@ -1,0 +1,173 @@
+"""Python functions that programs on a Gangway server call: jax.debug.print, pure_callback, io_callback and the like.
+
+JAX lowers all of them by one function, jax._src.callback.emit_python_callback. For a CPU it emits a call that finds the
+Python function by its index in a table of this process. Behind a proxy there is no such table: the client has to name
+its functions to the server together with the program. That is all that is changed here, and only for programs that are
+lowered for our backend.
+
+jaxlib's client can name functions but not run them, so their calls come on a connection of our own (docs/decisions
+0042): one thread reads calls, one runs them in the order in which they came.
+"""
+
+import functools
+import itertools
+import queue
+import socket
+import struct
+import threading
+import traceback
+import weakref
+
+import numpy as np
+
+MAGIC = 0x31736C6C61635747
+INTERNAL = 13  # absl::StatusCode
+FUNCTION_BITS = 32  # two operands' channels of 16 bits
+
+
+def install():
+    """Idempotent. Does nothing where this JAX has no such function: its callbacks are then refused by its client."""
+    try:
+        from jax._src import callback
+    except ImportError:
+        return
+    original = getattr(callback, "emit_python_callback", None)
+    if original is None or hasattr(original, "gangway"):
+        return
+
+    @functools.wraps(original)
+    def emit_python_callback(ctx, function, token, operands, operand_avals, result_avals, **options):
+        module = ctx.module_context
+        if not _is_ours(module):
+            return original(ctx, function, token, operands, operand_avals, result_avals, **options)
+        if options.get("partitioned"):
+            raise NotImplementedError("partitioned callbacks are not served by Gangway")
+        result = original(ctx, function, token, operands, operand_avals, result_avals, **options)
+        in_process = module.host_callbacks.pop()
+        module.add_host_callback(_register(module.get_backend(), in_process, bool(token), operand_avals))
+        return result
+
+    emit_python_callback.gangway = True
+    callback.emit_python_callback = emit_python_callback
+
+
+def _is_ours(module):
+    try:
+        return tuple(module.platforms) == ("cpu",) and "proxy" in module.get_backend().runtime_type
+    except Exception:  # lowered for no backend, e.g. for export
+        return False
+
+
+class Function:
+    """JAX's function and the arrays it takes. The client's executable keeps it alive, nothing else does."""
+
+    def __init__(self, call, has_token, avals):
+        self.call = call
+        self.has_token = has_token
+        self.types = [(np.dtype(aval.dtype), tuple(aval.shape)) for aval in map(_physical, avals)]
+
+    def __call__(self, operands):
+        """From the bytes of all operands to those of all results."""
+        arrays, at = [], 0
+        for dtype, shape in self.types:
+            size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+            arrays.append(np.frombuffer(operands, np.uint8, size, at).view(dtype).reshape(shape))
+            at += size
+        # JAX's function takes a token before its operands and returns it before its results.
+        results = self.call(None, *arrays)[1:] if self.has_token else self.call(*arrays)
+        return b"".join(np.ascontiguousarray(result).tobytes() for result in results)
+
+
+def _physical(aval):
+    from jax._src import core
+
+    return core.physical_aval(aval)
+
+
+_functions = weakref.WeakValueDictionary()
+_numbers = itertools.count(1)
+
+
+def _register(backend, in_process, has_token, avals):
+    """A callback for the client to send along with the program: it says the function's number in its channels."""
+    from jax._src import core
+    from jax._src.lib import xla_client
+
+    _connection_of(backend)
+    function = Function(in_process, has_token, [aval for aval in avals if aval is not core.abstract_token])
+    number = next(_numbers) % (1 << FUNCTION_BITS)
+    _functions[number] = function
+    nothing = xla_client.Shape.array_shape(np.dtype(np.float32), ())
+    return backend.make_python_callback_from_host_send_and_recv(
+        function, [nothing, nothing], [], [number & 0xFFFF, number >> 16], [], _serialize
+    )
+
+
+def _serialize(function):
+    raise NotImplementedError("a host callback stays in its process")
+
+
+class Connection:
+    """To one session of the server; calls come, results go."""
+
+    def __init__(self, address, session, secret):
+        self.socket = socket.create_connection(address)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.sendall(struct.pack("<QQQ", MAGIC, session, secret))
+        if struct.unpack("<Q", self._receive(8))[0] != MAGIC:
+            raise RuntimeError(f"{address} is no Gangway server's door for host callbacks")
+        self.calls = queue.SimpleQueue()
+        for task in (self._read, self._run):
+            threading.Thread(target=task, name="gangway-callbacks", daemon=True).start()
+
+    def _receive(self, size):
+        data = bytearray(size)
+        view = memoryview(data)
+        while view:
+            got = self.socket.recv_into(view)
+            if got == 0:
+                raise ConnectionError("the Gangway server closed its connection for host callbacks")
+            view = view[got:]
+        return data
+
+    def _read(self):
+        try:
+            while True:
+                execution, number, size = struct.unpack("<QQQ", self._receive(24))
+                self.calls.put((execution, number, self._receive(size)))
+        except OSError:
+            self.calls.put(None)  # the session is over
+
+    def _run(self):
+        while (call := self.calls.get()) is not None:
+            execution, number, operands = call
+            code = 0
+            try:
+                function = _functions.get(number)
+                if function is None:
+                    raise RuntimeError("the program that called has been dropped")
+                result = function(operands)
+            except BaseException:
+                code = INTERNAL
+                result = f"CpuCallback error calling callback: {traceback.format_exc()}".encode()
+            try:
+                self.socket.sendall(struct.pack("<QQQ", execution, code, len(result)) + result)
+            except OSError:
+                return
+
+
+_connections = {}
+_lock = threading.Lock()
+
+
+def _connection_of(backend):
+    """Opened when the first callback is lowered for this backend."""
+    from jax_plugins.gangway import server_address
+
+    with _lock:
+        if backend not in _connections:
+            device = backend.devices()[0]
+            host = server_address().removeprefix("grpc://").rpartition(":")[0].strip("[]")
+            address = host, device.gangway_callback_port
+            _connections[backend] = Connection(address, device.gangway_session, device.gangway_callback_secret)
+        return _connections[backend]

@@ -1,0 +1,165 @@
+"""Python functions of the client, called by programs that run on the server."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import io_callback
+from jax.sharding import PartitionSpec as P
+from meshes import mesh, normal, on, put
+
+
+def _result(x):
+    return jax.ShapeDtypeStruct(x.shape, x.dtype)
+
+
+def pure():
+    def f(x):
+        return jax.pure_callback(lambda x: np.sin(x) + 1, _result(x), x) * 2
+
+    return jax.jit(f)(normal(4, 3)), jax.jit(
+        jax.vmap(lambda x: jax.pure_callback(lambda x: np.cumsum(x, axis=-1), _result(x), x, vmap_method="expand_dims"))
+    )(normal(3, 4))
+
+
+def several_types_and_results():
+    def host(a, b, c):
+        return a + 1, ~b, (c * 2).astype(np.complex64), np.int32(7), np.zeros((0, 3), np.float32)
+
+    def f(a, b, c):
+        shapes = [_result(a), _result(b), _result(c), jax.ShapeDtypeStruct((), np.int32)]
+        return jax.pure_callback(host, [*shapes, jax.ShapeDtypeStruct((0, 3), np.float32)], a, b, c)
+
+    return jax.jit(f)(np.arange(3, dtype=np.int8), np.array([True, False]), normal(2).astype(np.complex64))
+
+
+def of_split_arrays():
+    """The callback sees the whole array, once, wherever its parts are."""
+    seen = []
+
+    def host(x):
+        seen.append(x.shape)
+        return np.asarray(x)[::-1]
+
+    m = mesh(x=8)
+    f = jax.jit(lambda x: jax.pure_callback(host, _result(x), x) + x, out_shardings=on(m, "x"))
+    result = jax.block_until_ready(f(put(normal(16, 2), m, "x")))
+    return result, len(seen), seen[0]
+
+
+def in_a_shard_map():
+    m = mesh(x=8)
+
+    def f(x):
+        return jax.pure_callback(lambda x: np.asarray(x) * 3, _result(x), x)
+
+    return jax.jit(jax.shard_map(f, mesh=m, in_specs=P("x"), out_specs=P("x")))(put(normal(16, 2), m, "x"))
+
+
+def ordered_effects():
+    log = []
+
+    def f(x):
+        io_callback(lambda x: log.append(("first", float(x))), None, x, ordered=True)
+        y = io_callback(lambda x: np.float32(x + len(log)), jax.ShapeDtypeStruct((), np.float32), x, ordered=True)
+        io_callback(lambda y: log.append(("last", float(y))), None, y, ordered=True)
+        return y
+
+    results = [jax.jit(f)(np.float32(i)) for i in range(3)]
+    jax.effects_barrier()
+    return results, [value for _, value in log], [name == "first" for name, _ in log]
+
+
+def in_loops():
+    log = []
+
+    def step(carry, x):
+        io_callback(lambda c: log.append(float(c)), None, carry, ordered=True)
+        return carry + jax.pure_callback(lambda x: np.float32(x * 2), jax.ShapeDtypeStruct((), np.float32), x), carry
+
+    carry, out = jax.jit(lambda xs: jax.lax.scan(step, jnp.float32(0), xs))(jnp.arange(5, dtype=np.float32))
+    jax.effects_barrier()
+
+    def body(c):
+        return c[0] + 1, jax.pure_callback(lambda v: np.asarray(v) + 1, jax.ShapeDtypeStruct((2,), np.float32), c[1])
+
+    last = jax.jit(lambda: jax.lax.while_loop(lambda c: c[0] < 4, body, (0, jnp.zeros(2))))()
+    return carry, out, log, last
+
+
+def in_branches():
+    def f(x):
+        return jax.lax.cond(
+            x.sum() > 0,
+            lambda x: jax.pure_callback(lambda x: np.asarray(x) + 10, _result(x), x),
+            lambda x: jax.pure_callback(lambda x: np.asarray(x) - 10, _result(x), x),
+            x,
+        )
+
+    return jax.jit(f)(np.ones(3, np.float32)), jax.jit(f)(-np.ones(3, np.float32))
+
+
+def unordered_effects():
+    seen = []
+    f = jax.jit(lambda x: (jax.debug.callback(lambda v: seen.append(float(v)), x.sum()), x + 1)[1])
+    result = [f(np.full(3, i, np.float32)) for i in range(4)]
+    jax.effects_barrier()
+    return result, sorted(seen)
+
+
+def without_arguments():
+    count = []
+
+    def f():
+        io_callback(lambda: count.append(1), None, ordered=True)
+        return io_callback(lambda: np.int32(len(count)), jax.ShapeDtypeStruct((), np.int32), ordered=True)
+
+    return [jax.jit(f)() for _ in range(2)]
+
+
+def debug_callback_of_split_arrays():
+    seen = []
+    m = mesh(x=4, y=2)
+    f = jax.jit(lambda x: (jax.debug.callback(lambda v: seen.append(np.asarray(v).copy()), x * 2), x + 1)[1])
+    result = f(put(normal(8, 4), m, "x", "y"))
+    jax.effects_barrier()
+    return result, seen
+
+
+def debug_callback_in_a_shard_map():
+    seen = []
+    m = mesh(x=8)
+
+    def f(x):
+        jax.debug.callback(lambda v: seen.append(float(np.asarray(v).sum())), x)
+        return x + 1
+
+    result = jax.jit(jax.shard_map(f, mesh=m, in_specs=P("x"), out_specs=P("x")))(
+        put(np.arange(16, dtype=np.float32), m, "x")
+    )
+    jax.effects_barrier()
+    return result, sorted(seen)
+
+
+def outside_of_jit():
+    seen = []
+    jax.debug.callback(lambda v: seen.append(float(v)), jnp.float32(3))
+    jax.effects_barrier()
+    return jax.pure_callback(lambda x: np.asarray(x) * 2, jax.ShapeDtypeStruct((2,), np.float32), jnp.ones(2)), seen
+
+
+def large_arrays():
+    x = np.arange(1 << 20, dtype=np.float32)
+    return jax.jit(lambda x: jax.pure_callback(lambda x: np.asarray(x)[::-1], _result(x), x))(x)[:5]
+
+
+def errors_reach_the_caller():
+    def host(x):
+        raise ValueError("the host says no")
+
+    f = jax.jit(lambda x: jax.pure_callback(host, _result(x), x))
+    try:
+        jax.block_until_ready(f(normal(3)))
+    except Exception as error:
+        told = "the host says no" in str(error)
+        return told, jax.jit(lambda x: x + 1)(1.0)  # the session lives on
+    return False

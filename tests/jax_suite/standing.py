@@ -1,0 +1,73 @@
+"""Where we stand with JAX's own tests, as a page.
+
+    standing.py NATIVE.jsonl[.gz] OURS.jsonl[.gz]... > docs/compatibility.md
+
+All are results of a runner of JAX's tests: one JSON object a test, {"file", "id", "status", "err"}. Only tests that
+pass natively count. Of several results of ours for one test, the last one counts.
+"""
+
+import collections
+import gzip
+import json
+import pathlib
+import re
+import sys
+
+HEAD = """# Compatibility
+
+Made by `tests/jax_suite/standing.py` from runs of JAX's own tests; do not edit.
+
+A test counts when it passes on native JAX {version} with eight CPU devices. "here" is the same test through a Gangway
+server with eight CPU devices.
+"""
+
+
+def load(path):
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def reason(row):
+    """The line of a failure that says most, without what differs from run to run."""
+    lines = [line.strip() for line in row["err"].splitlines() if line.strip()]
+    marked = [line[2:].strip() for line in lines if line.startswith("E ")]
+    line = (marked or lines or [row["status"]])[0]
+    line = re.sub(r"0x[0-9a-f]+|<path>", "…", line)
+    line = re.sub(r"\bhandle=\d+", "handle=…", line)
+    return line if len(line) <= 160 else line[:157] + "…"
+
+
+def main(native, *ours):
+    wanted = [row for row in load(native) if row["status"] == "passed"]
+    found = {row["id"]: row for path in ours for row in load(path) if row["status"] not in ("notrun", "skipped")}
+    counts = collections.defaultdict(collections.Counter)
+    failures = collections.defaultdict(list)
+    for row in wanted:
+        status = found[row["id"]]["status"] if row["id"] in found else "not run"
+        counts[row["file"].removeprefix("tests/")][status] += 1
+        if status not in ("passed", "not run"):
+            failures[reason(found[row["id"]])].append((status, row["id"]))
+    version = re.search(r"native-([0-9.]+)\.jsonl", str(native))
+    print(HEAD.format(version=version[1] if version else ""))
+    print("| file | native | run here | pass here | % |\n|---|--:|--:|--:|--:|")
+    total = collections.Counter()
+    for file, count in sorted(counts.items()):
+        row(file, count)
+        total.update(count)
+    row("**all**", total)
+    print("\n## What fails, by reason\n")
+    for why, tests in sorted(failures.items(), key=lambda item: (-len(item[1]), item[0])):
+        print(f"- {len(tests)} × `{why.replace('`', chr(39))}`")
+        for status, name in sorted(tests, key=lambda test: test[1]):
+            print(f"  - {name}" + ("" if status == "failed" else f" ({status})"))
+
+
+def row(name, count):
+    run = sum(count.values()) - count["not run"]
+    share = f"{100 * count['passed'] / run:.1f}" if run else ""
+    print(f"| {name} | {sum(count.values())} | {run} | {count['passed']} | {share} |")
+
+
+if __name__ == "__main__":
+    main(*map(pathlib.Path, sys.argv[1:]))

@@ -19,7 +19,7 @@ using propagate::Placement;
 // weighs them.
 // Flops that the first try does without are dear; those saved beside it are worth little.
 constexpr double kBytesPerFlop = 0.05;
-constexpr double kBytesPerSavedFlop = 0.002;
+constexpr double kBytesPerSavedFlop = 0.0002;
 constexpr double kBytesPerTouchedByte = 0.0001;
 constexpr double kBytesPerCollective = 16384;
 constexpr double kBytesPerHeldByte = 0.001;  // of peak memory: between plans that move about the same
@@ -92,7 +92,9 @@ class PlanSearch {
     options.placements = std::move(placements);
     if (outside_) PinOutside(made.program.whole.get());
     GW_RETURN_IF_ERROR(propagate::Propagate(*made.program.whole, options, &made.report));
-    GW_RETURN_IF_ERROR(Partition({}, &made));
+    // The very first try is the plain one, whose arithmetic the others are measured by.
+    const bool plain = !outside_ && 2 * size_ <= options_.budget;
+    GW_RETURN_IF_ERROR(Partition({.plain = plain}, &made));
     if (!outside_) Remember(*made.program.whole->entry());
     return made;
   }
@@ -113,8 +115,8 @@ class PlanSearch {
       bool afresh, whole_sums, plain;
     };
     partition::Demands demands = made->program.partitioned.demands;
-    for (const Way& way : {Way{false, false, false}, Way{false, false, false}, Way{false, true, false},
-                           Way{true, false, true}, Way{false, false, true}}) {
+    for (const Way& way : {Way{true, false, false}, Way{false, false, false}, Way{false, false, false},
+                           Way{false, true, false}, Way{true, false, true}, Way{false, false, true}}) {
       if (!InBudget()) break;
       partition::Partitioned kept = std::move(made->program.partitioned);
       const double cost = made->cost;
@@ -130,7 +132,8 @@ class PlanSearch {
     return absl::OkStatus();
   }
 
-  // Indices of much arithmetic on axes that no annotation gives them.
+  // Indices of much arithmetic on axes that no annotation gives them, or gives another index too: who gets the axis
+  // where the two meet is then a question of cost.
   std::vector<Placement> Candidates(const Try& from) const {
     std::vector<Placement> candidates;
     const std::vector<IndexClass>& indices = from.report.indices;
@@ -141,11 +144,19 @@ class PlanSearch {
         const AxisRef axis = FullAxis(mesh, a);
         const Placement placement{indices[i].id, axis};
         const auto& placed = from.program.placements;
-        if (axis.size == 1 || indices[i].extent < axis.size || Overlaps(indices[i].annotated, axis)) continue;
+        if (axis.size == 1 || indices[i].extent < axis.size || OnlyAnnotatedHere(indices, i, axis)) continue;
         if (std::find(placed.begin(), placed.end(), placement) == placed.end()) candidates.push_back(placement);
       }
     }
     return candidates;
+  }
+
+  static bool OnlyAnnotatedHere(const std::vector<IndexClass>& indices, size_t here, const AxisRef& axis) {
+    if (!Overlaps(indices[here].annotated, axis)) return false;
+    for (size_t i = 0; i < indices.size(); ++i) {
+      if (i != here && Overlaps(indices[i].annotated, axis)) return false;
+    }
+    return true;
   }
 
   struct Outside {

@@ -16,7 +16,7 @@ using rules::OpRule;
 
 // Charges against moved bytes: one flop of a dot or convolution, one byte read or written.
 constexpr double kBytesPerFlop = 0.05;
-constexpr double kBytesPerSavedFlop = 0.002;
+constexpr double kBytesPerSavedFlop = 0.0002;
 constexpr double kBytesPerTouchedByte = 0.0005;
 // Prefers major dimensions where all else is equal: reductions rarely run over those.
 constexpr double kBytesPerPlace = 0.01;

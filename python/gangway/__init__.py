@@ -17,11 +17,30 @@
 
 Inside a program, calling a compiled function records a node; outside it runs at once. `client.program.cond` and
 `client.program.while_loop` are decided at the controller, by values that never come to the client.
+
+`pipeline` and `mesh_split` are wrappers for composing parallelism (GSPMD, sections 3.2 and 3.3), plain JAX for every
+backend. `explain` says why a function communicates, `shardings` how completion lays it out; neither runs it.
 """
 
 from gangway.array import Array
 from gangway.client import Client, Function, Slice, connect
+from gangway.explanation import Shardings, explain, shardings
+from gangway.mesh_split import mesh_split
+from gangway.pipeline import pipeline
 from gangway.program import Program
 from gangway.wire import GangwayError
 
-__all__ = ["Array", "Client", "Function", "GangwayError", "Program", "Slice", "connect"]
+__all__ = [
+    "Array",
+    "Client",
+    "Function",
+    "GangwayError",
+    "Program",
+    "Shardings",
+    "Slice",
+    "connect",
+    "explain",
+    "mesh_split",
+    "pipeline",
+    "shardings",
+]

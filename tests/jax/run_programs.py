@@ -11,6 +11,7 @@ import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
 import jax
 import numpy as np

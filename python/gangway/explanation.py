@@ -1,0 +1,100 @@
+"""Why a function communicates, and how completion lays it out, without running it.
+
+Both ask the `gangway` executable, on the machine that asks: nothing is sent to a server. Arguments may be arrays or
+jax.ShapeDtypeStruct with a sharding; functions may be jitted already, with output shardings and all.
+"""
+
+import ast
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+from typing import Any
+
+import jax
+from jax import export
+from jax.sharding import PartitionSpec
+
+
+def explain(f, *args, format="text", options=(), **kwargs):
+    """What `gangway explain` says about f(*args, **kwargs): "text", "json" or "html"; `options` are its other flags."""
+    return _explain(_export(f, args, kwargs), format, options)
+
+
+@dataclasses.dataclass
+class Shardings:
+    """What completion decided. A PartitionSpec for each array, a string where JAX has no word for it."""
+
+    inputs: Any  # as the arguments: (args, kwargs); None where the function does not use one
+    outputs: Any  # as the result
+    named: dict  # arrays in between, by their path of jax.named_scope and operation
+    mesh: str
+    devices: int
+
+    def __str__(self):
+        rows = [(f"in  {jax.tree_util.keystr(path)}", spec) for path, spec in _leaves(self.inputs)]
+        rows += [(f"    {name}", spec) for name, spec in self.named.items()]
+        rows += [(f"out {jax.tree_util.keystr(path)}", spec) for path, spec in _leaves(self.outputs)]
+        width = max((len(name) for name, _ in rows), default=0)
+        return "\n".join([f"{self.devices} devices, {self.mesh}", *(f"{name:<{width}}  {spec}" for name, spec in rows)])
+
+
+def shardings(f, *args, **kwargs):
+    """How completion lays out the inputs, the outputs and every named array of f(*args, **kwargs)."""
+    exported = _export(f, args, kwargs)
+    told = json.loads(
+        _explain(exported, "json", ["--remedy-seconds=0", "--min-tensor-bytes=0", "--max-tensors=100000"])
+    )
+    inputs = [None] * len(exported.in_avals)
+    for index, tensor in zip(exported.module_kept_var_idx, told["inputs"], strict=True):
+        inputs[index] = _spec(tensor["sharding"])
+    named = {}
+    for tensor in told["tensors"]:
+        name = tensor["place"]["op_name"].partition("/")[2]
+        if name:
+            named.setdefault(name, _spec(tensor["sharding"]))
+    return Shardings(
+        inputs=jax.tree.unflatten(exported.in_tree, inputs),
+        outputs=jax.tree.unflatten(exported.out_tree, [_spec(tensor["sharding"]) for tensor in told["outputs"]]),
+        named=named,
+        mesh=told["mesh"],
+        devices=told["devices"],
+    )
+
+
+def _leaves(tree):
+    return jax.tree_util.tree_leaves_with_path(tree, is_leaf=lambda leaf: isinstance(leaf, PartitionSpec))
+
+
+def _export(f, args, kwargs):
+    jitted = f if hasattr(f, "lower") else jax.jit(f)
+    # Nothing is run, so the platform only decides how the few operations that differ are lowered.
+    return export.export(jitted, platforms=["cpu"])(*args, **kwargs)
+
+
+def _explain(exported, format, options):
+    command = [_executable(), "explain", f"--format={format}", f"--devices={exported.nr_devices}", *options, "-"]
+    done = subprocess.run(command, input=exported.mlir_module_serialized, capture_output=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.decode().strip())
+    return done.stdout.decode()
+
+
+def _executable():
+    built = pathlib.Path(__file__).resolve().parents[2] / "build" / "gangway"
+    found = os.environ.get("GANGWAY_BINARY") or (str(built) if built.exists() else shutil.which("gangway"))
+    if not found:
+        raise RuntimeError("no gangway executable: build it, put it on PATH or name it in GANGWAY_BINARY")
+    return found
+
+
+def _spec(text):
+    if not (text.startswith("P(") and text.endswith(")")):
+        return text
+    try:
+        entries = ast.literal_eval(f"[{text[2:-1]}]")
+    except (SyntaxError, ValueError):  # parts of axes
+        return text
+    return PartitionSpec(*entries)

@@ -1,0 +1,88 @@
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from meshes import mesh, normal, on, put
+
+from gangway import mesh_split, pipeline
+
+
+def _layer(p, x):
+    return x + jnp.tanh(x @ p["in"]) @ p["out"]
+
+
+def _stages(m, *leading):
+    wide = [None] * (len(leading) - 1)
+    return {
+        "in": put(0.3 * normal(*leading, 16, 32), m, "stage", *wide, None, "model"),
+        "out": put(0.3 * normal(*leading, 32, 16, seed=1), m, "stage", *wide, "model", None),
+    }
+
+
+def _microbatches(m, count):
+    return put(normal(count, 4, 16, seed=2), m)
+
+
+def pipeline_gpipe():
+    m = mesh(stage=4, model=2)
+    run = jax.jit(lambda p, x: pipeline(_layer, p, x, mesh=m, axis="stage"), out_shardings=on(m))
+    return run(_stages(m, 4), _microbatches(m, 8))
+
+
+def pipeline_circular():
+    m = mesh(stage=4, model=2)
+    run = jax.jit(lambda p, x: pipeline(_layer, p, x, mesh=m, axis="stage", repeats=2), out_shardings=on(m))
+    return run(_stages(m, 4, 2), _microbatches(m, 8))
+
+
+def pipeline_is_the_layers_one_after_the_other():
+    m = mesh(stage=4, model=2)
+    p, x = _stages(m, 4, 3), _microbatches(m, 4)
+
+    def in_turn(p, x):
+        for repeat in range(3):
+            for stage in range(4):
+                x = _layer(jax.tree.map(lambda a: a[stage, repeat], p), x)  # noqa: B023
+        return x
+
+    run = jax.jit(lambda p, x: pipeline(_layer, p, x, mesh=m, axis="stage", repeats=3), out_shardings=on(m))
+    difference = jnp.max(jnp.abs(run(p, x) - jax.jit(in_turn, out_shardings=on(m))(p, x)))
+    return np.asarray(difference < 1e-4)
+
+
+def pipeline_gradient():
+    m = mesh(stage=4, data=2)
+    p = {"in": put(0.3 * normal(4, 16, 32), m, "stage"), "out": put(0.3 * normal(4, 32, 16, seed=1), m, "stage")}
+    x = put(normal(4, 4, 16, seed=2), m, None, "data")
+
+    def loss(p, x):
+        return jnp.mean(pipeline(jax.checkpoint(_layer), p, x, mesh=m, axis="stage") ** 2)
+
+    places = {"in": on(m, "stage"), "out": on(m, "stage")}
+    return jax.jit(jax.value_and_grad(loss), out_shardings=(on(m), places))(p, x)
+
+
+def pipeline_moves_by_permutes_only():
+    m = mesh(stage=8)
+    p = {"in": put(normal(8, 16, 32), m, "stage"), "out": put(normal(8, 32, 16), m, "stage")}
+    x = put(normal(8, 2, 4, 16), m, "stage")
+
+    def run(p, x):
+        return pipeline(_layer, p, x.reshape(16, 4, 16), mesh=m, axis="stage").reshape(x.shape)
+
+    text = jax.jit(run, out_shardings=x.sharding).lower(p, x).compile().as_text()
+    kinds = set(re.findall(r" (all-[a-z]+|reduce-scatter|collective-[a-z]+)(?:-start)?\(", text))
+    return np.asarray(kinds == {"collective-permute"})
+
+
+def mesh_split_as_in_the_paper():
+    m = mesh(x=4, y=2)
+
+    @jax.jit
+    def f(bd, df):
+        bd = mesh_split(bd, m, [0, -1])
+        df = mesh_split(df, m, [-1, 1])
+        return mesh_split(jnp.einsum("bd,df->bf", bd, df), m, [0, 1])
+
+    return f(put(normal(16, 8), m), put(normal(8, 16, seed=1), m))

@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   AddWorkerCommand(app, &action);
   AddOptCommand(app, &action);
   AddPartitionCommand(app, &action);
+  AddExplainCommand(app, &action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -7,16 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "gangway/base/status.h"
 #include "gangway/cli/compiler_commands.h"
+#include "gangway/cli/device_count.h"
 #include "gangway/cli/program_file.h"
 #include "gangway/compile/compile.h"
 #include "gangway/hlo/proto.h"
 #include "gangway/hlo/text.h"
-#include "gangway/mesh/mesh.h"
 
 namespace gangway::cli {
 namespace {
@@ -29,43 +27,6 @@ struct PartitionOptions {
   std::string mesh;
   bool proto = false;
 };
-
-// "data=4,model=2"
-absl::StatusOr<Mesh> ParseMesh(const std::string& text) {
-  std::vector<MeshAxis> axes;
-  for (absl::string_view part : absl::StrSplit(text, ',', absl::SkipEmpty())) {
-    std::pair<absl::string_view, absl::string_view> axis = absl::StrSplit(part, absl::MaxSplits('=', 1));
-    int64_t size;
-    if (!absl::SimpleAtoi(axis.second, &size)) {
-      return absl::InvalidArgumentError(absl::StrCat("--mesh: expected NAME=SIZE, got '", part, "'"));
-    }
-    axes.push_back({std::string(axis.first), size});
-  }
-  absl::StatusOr<Mesh> mesh = Mesh::Make(std::move(axes));
-  if (!mesh.ok()) return Annotate(mesh.status(), "--mesh");
-  return mesh;
-}
-
-// How many devices: as asked, else as the program's meshes, else as its header says.
-absl::StatusOr<int64_t> DeviceCount(const PartitionOptions& options, hlo::Module* module) {
-  int64_t of_mesh = 0;
-  if (!options.mesh.empty()) {
-    GW_ASSIGN_OR_RETURN(Mesh mesh, ParseMesh(options.mesh));
-    of_mesh = mesh.size();
-    if (module->meshes().empty()) module->meshes().emplace_back("mesh", std::make_shared<const Mesh>(std::move(mesh)));
-  }
-  if (options.devices > 0 && of_mesh > 0 && options.devices != of_mesh) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--devices ", options.devices, " but the mesh has ", of_mesh, " positions"));
-  }
-  if (options.devices > 0) return options.devices;
-  if (of_mesh > 0) return of_mesh;
-  if (module->config().num_partitions > 1) return module->config().num_partitions;
-  for (const auto& [name, mesh] : module->meshes()) {
-    if (!mesh->IsMaximal() && mesh->size() > 1) return mesh->size();
-  }
-  return 1;
-}
 
 // Seconds from one stage of compilation to the next, by the name of the stage that ended.
 class StageTimes {
@@ -115,7 +76,7 @@ absl::Status Partition(const PartitionOptions& options) {
   StageTimes times;
   GW_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, ReadProgram(options.input));
   compile::CompileOptions compile_options;
-  GW_ASSIGN_OR_RETURN(compile_options.num_partitions, DeviceCount(options, module.get()));
+  GW_ASSIGN_OR_RETURN(compile_options.num_partitions, DeviceCount(options.devices, options.mesh, module.get()));
   compile_options.host_collectives = false;
   compile_options.dump = [&times](absl::string_view stage, const hlo::Module&) { times(stage); };
   GW_ASSIGN_OR_RETURN_WITH(compile::CompiledProgram program, compile::CompileModule(std::move(module), compile_options),

@@ -11,6 +11,7 @@
 #include "gangway/compile/host_collectives.h"
 #include "gangway/compile/lapack.h"
 #include "gangway/compile/plan_search.h"
+#include "gangway/compile/records.h"
 #include "gangway/compile/single_device.h"
 #include "gangway/compile/token_borders.h"
 #include "gangway/cost/module_cost.h"
@@ -121,9 +122,13 @@ class Compilation {
     PlanSearchOptions search;
     search.propagation.propagate_to_parameters = options_.propagate_to_parameters;
     search.propagation.propagate_to_output = options_.propagate_to_output;
+    search.propagation.record_origins = search.record_reasons = options_.records != nullptr;
     GW_ASSIGN_OR_RETURN(PlannedProgram planned, SearchPlan(std::move(whole_), search));
     whole_ = std::move(planned.whole);
     partition::Partitioned& partitioned = planned.partitioned;
+    if (options_.records != nullptr) {
+      *options_.records = {std::move(planned.report), std::move(partitioned.reasons)};
+    }
     Dump("propagated", *whole_);
     Dump("partitioned", *partitioned.module);
     FillValues(*whole_, partitioned.parameters, partitioned.outputs, &program_);

@@ -16,6 +16,8 @@
 
 namespace gangway::compile {
 
+struct Records;  // records.h
+
 struct CompileOptions {
   int64_t num_partitions = 1;
   // Collectives become custom calls of the worker's collective library, and LAPACK calls stay for it too (CPU);
@@ -28,6 +30,7 @@ struct CompileOptions {
   std::vector<bool> propagate_to_output;
   // Called with the module after each stage: "input", "cleaned", "propagated", "partitioned", "per-device", "hosted".
   std::function<void(absl::string_view stage, const hlo::Module& module)> dump;
+  Records* records = nullptr;  // filled when given
 };
 
 // A parameter or an output of the whole program, as the user sees it.

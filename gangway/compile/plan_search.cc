@@ -69,6 +69,7 @@ class PlanSearch {
       GW_RETURN_IF_ERROR(Refine(&*better));
       best = *std::move(better);
     }
+    best.program.report = std::move(best.report);
     return std::move(best.program);
   }
 
@@ -99,9 +100,15 @@ class PlanSearch {
     return made;
   }
 
+  partition::PartitionOptions WithRecords(partition::PartitionOptions options) const {
+    options.record_reasons = options_.record_reasons;
+    return options;
+  }
+
   absl::Status Partition(const partition::PartitionOptions& options, Try* made) {
     spent_ += size_;
-    GW_ASSIGN_OR_RETURN(made->program.partitioned, partition::PartitionModule(*made->program.whole, options));
+    GW_ASSIGN_OR_RETURN(made->program.partitioned,
+                        partition::PartitionModule(*made->program.whole, WithRecords(options)));
     GW_RETURN_IF_ERROR(Clean(made->program.partitioned.module.get()));
     made->peak_bytes = cost::PeakMemoryOf(*made->program.partitioned.module).total();
     made->cost = CostOf(*made->program.partitioned.module);

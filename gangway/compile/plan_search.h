@@ -15,10 +15,12 @@ struct PlannedProgram {
   std::unique_ptr<hlo::Module> whole;  // with complete shardings
   partition::Partitioned partitioned;
   std::vector<propagate::Placement> placements;  // beside the annotations
+  propagate::PropagationReport report;
 };
 
 struct PlanSearchOptions {
   propagate::PropagateOptions propagation;
+  bool record_reasons = false;  // fills Partitioned::reasons
   // Instructions that may be localized in all tries together; the first try is always made.
   int64_t budget = 60000;
 };

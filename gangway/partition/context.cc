@@ -60,6 +60,23 @@ Context::Context(ModuleState* module, hlo::Computation* target)
       coordinates_(&builder_),
       collectives_(&coordinates_, &module->next_channel) {}
 
+void Context::Begin(const Instruction& instruction, bool demands) {
+  current_ = &instruction;
+  demanding_ = demands ? current_ : nullptr;
+  if (module_->options.record_reasons) {
+    current_reason_ = module_->reasons.size();
+    Reason& reason = module_->reasons.emplace_back();
+    reason.wanted_by = instruction.name();
+    reason.source = instruction.metadata();
+  }
+  builder_.set_metadata(CurrentMetadata());
+}
+
+hlo::OpMetadata Context::CurrentMetadata() const {
+  if (current_ == nullptr) return {};
+  return module_->options.record_reasons ? WithReason(current_->metadata(), current_reason_) : current_->metadata();
+}
+
 const LocalValues& Context::Values(const Instruction& instruction) const { return values_.at(&instruction); }
 
 void Context::Set(const Instruction& instruction, LocalValues values) {
@@ -128,13 +145,35 @@ double Context::ReshardCost(const LocalValue& value, const Sharding& to) {
     if (from) best = std::min(best, module_->planner.Cost(*from, to, value.global));
   }
   const Demands* before = module_->options.before;
-  return before != nullptr && before->ByOthers(value.key, to, current_) ? best * kCostOfShared : best;
+  return before != nullptr && before->ByOthers(value.key, to, demanding_) ? best * kCostOfShared : best;
+}
+
+Reason Context::ReasonOf(const LocalValue& value, const Sharding& to, const ReshardPlan& plan) {
+  Reason reason;
+  if (current_ != nullptr) {
+    reason.wanted_by = current_->name();
+    reason.source = current_->metadata();
+  }
+  reason.is_reshard = true;
+  if (value.origin != nullptr) reason.value = value.origin->name();
+  reason.shape = value.global;
+  reason.from = value.sharding;
+  reason.to = to;
+  reason.plan = plan.ToString();
+  reason.cost = plan.Cost();
+  for (const Version& version : VersionsOf(value)) {
+    const std::optional<Sharding> from = AdoptManual(version.sharding, to.manual);
+    if (!from) continue;
+    const double cost = module_->planner.Cost(*from, to, value.global);
+    if (cost > reason.cost) reason.others.emplace_back(from->ToString(), cost);
+  }
+  return reason;
 }
 
 absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sharding& to_in) {
   if (!value.global.IsArray()) return value.local;
   const Sharding to = to_in.Closed();
-  if (to != value.sharding || !TakesAnySharding(current_)) module_->demands.Add(value.key, to, current_);
+  if (to != value.sharding || !TakesAnySharding(demanding_)) module_->demands.Add(value.key, to, demanding_);
   for (const Version& version : VersionsOf(value)) {
     if (version.sharding == to) return version.local;
   }
@@ -165,6 +204,10 @@ absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sha
     return absl::InvalidArgumentError(
         absl::StrCat("cannot reshard from ", value.sharding.ToString(), " to ", to.ToString(), ": manual axes differ"));
   }
+  if (module_->options.record_reasons) {
+    builder_.set_metadata(WithReason(CurrentMetadata(), module_->reasons.size()));
+    module_->reasons.push_back(ReasonOf(value, to, *best));
+  }
   Instruction* made = nullptr;
   bool steps = false;
   for (const ReshardStage& stage : best->stages) steps |= !stage.steps.empty();
@@ -179,6 +222,7 @@ absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sha
   } else {
     made = EmitReshard(*best, &collectives_, source);
   }
+  if (module_->options.record_reasons) builder_.set_metadata(CurrentMetadata());
   VersionsOf(value).push_back({to, made});
   return made;
 }

@@ -15,6 +15,7 @@
 #include "gangway/partition/coordinates.h"
 #include "gangway/partition/demands.h"
 #include "gangway/partition/partition.h"
+#include "gangway/partition/reason.h"
 #include "gangway/partition/reshard_plan.h"
 #include "gangway/partition/value.h"
 
@@ -31,6 +32,7 @@ struct ModuleState {
   std::vector<Fallback> fallbacks;
   PartitionOptions options;
   Demands demands;
+  std::vector<Reason> reasons;
   absl::flat_hash_map<const hlo::Computation*, hlo::Computation*> cloned;  // called computations that stay as they are
 };
 
@@ -46,8 +48,9 @@ class Context {
   CollectiveBuilder& collectives() { return collectives_; }
   hlo::Computation* target() { return target_; }
 
-  // Whoever asks for values from now on.
-  void set_current(const hlo::Instruction* instruction) { current_ = instruction; }
+  // What is asked for and added from now on is for this instruction of the source. The result of a computation is asked
+  // for by nobody: `demands` is then false.
+  void Begin(const hlo::Instruction& instruction, bool demands = true);
 
   // --- values of source instructions -------------------------------------------------------------------------------
   const LocalValues& Values(const hlo::Instruction& instruction) const;
@@ -105,10 +108,14 @@ class Context {
   using VersionKey = std::pair<const hlo::Instruction*, DimVector>;
   Versions& VersionsOf(const LocalValue& value) { return *SharedVersionsOf(value); }
   const std::shared_ptr<Versions>& SharedVersionsOf(const LocalValue& value);
+  hlo::OpMetadata CurrentMetadata() const;
+  Reason ReasonOf(const LocalValue& value, const Sharding& to, const ReshardPlan& plan);
 
   ModuleState* module_;
   hlo::Computation* target_;
-  const hlo::Instruction* current_ = nullptr;
+  const hlo::Instruction* current_ = nullptr;  // of the source, being localized
+  const hlo::Instruction* demanding_ = nullptr;
+  size_t current_reason_ = 0;
   hlo::Builder builder_;
   Coordinates coordinates_;
   CollectiveBuilder collectives_;

@@ -10,6 +10,7 @@
 #include "gangway/hlo/module.h"
 #include "gangway/mesh/sharding.h"
 #include "gangway/partition/demands.h"
+#include "gangway/partition/reason.h"
 
 namespace gangway::partition {
 
@@ -25,7 +26,8 @@ struct Partitioned {
   Shardings parameters;  // one per leaf of the entry's parameters, as the per-device program takes them
   Shardings outputs;     // one per leaf of its result
   std::vector<Fallback> fallbacks;
-  Demands demands;  // what the instructions asked for
+  Demands demands;              // what the instructions asked for
+  std::vector<Reason> reasons;  // when asked for: the metadata of what was added names them (ReasonOf)
 };
 
 struct PartitionOptions {
@@ -36,6 +38,7 @@ struct PartitionOptions {
   bool whole_sums = false;
   // Only splits that operands and results show, nothing brought about for the operation's sake.
   bool plain = false;
+  bool record_reasons = false;
 };
 
 // Instructions without shardings count as replicated. Collectives of the result name partitions by their number in the

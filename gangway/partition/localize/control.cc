@@ -41,7 +41,8 @@ void SetLeaves(const Instruction& instruction, Instruction* result, const Shardi
   const std::vector<Instruction*> leaves = context.Unpack(result);
   LocalValues values;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    values.push_back({leaves[i], shardings[i], WithoutLayout(globals[i]), nullptr});
+    const Instruction* origin = instruction.shape().IsArray() ? &instruction : nullptr;
+    values.push_back({leaves[i], shardings[i], WithoutLayout(globals[i]), origin});
   }
   context.Set(instruction, std::move(values));
 }
@@ -205,14 +206,12 @@ absl::StatusOr<hlo::Computation*> LocalizeComputation(ModuleState* module, const
   for (const auto& owned : source.instructions()) {
     const Instruction& instruction = *owned;
     if (instruction.opcode() == Opcode::kParameter) continue;
-    context.builder().set_metadata(instruction.metadata());
-    context.set_current(&instruction);
+    context.Begin(instruction);
     GW_RETURN_IF_ERROR_WITH(LocalizerOf(instruction.opcode())(instruction, context),
                             absl::StrCat("partition: %", instruction.name()));
   }
   const Instruction& root = *source.root();
-  context.set_current(nullptr);
-  context.builder().set_metadata(root.metadata());
+  context.Begin(root, /*demands=*/false);
   const Shardings wanted = results != nullptr ? *results : WantedLeaves(root, context);
   GW_ASSIGN_OR_RETURN_WITH(std::vector<Instruction*> leaves, ReshardLeaves(context.Values(root), wanted, context),
                            absl::StrCat("partition: result of ", source.name()));

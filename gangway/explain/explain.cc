@@ -1,0 +1,78 @@
+#include "gangway/explain/explain.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gangway/base/status.h"
+#include "gangway/compile/records.h"
+#include "gangway/cost/module_cost.h"
+#include "gangway/explain/collect.h"
+#include "gangway/explain/program.h"
+#include "gangway/explain/remedy.h"
+#include "gangway/mesh/geometry.h"
+
+namespace gangway::explain {
+
+namespace {
+
+std::vector<Tensor> Interface(const std::vector<compile::ValueInfo>& values) {
+  std::vector<Tensor> tensors;
+  for (const compile::ValueInfo& value : values) {
+    Tensor& tensor = tensors.emplace_back();
+    tensor.shape = value.shape.ToString(/*with_layout=*/false);
+    tensor.sharding = SpecOf(value.sharding);
+    tensor.bytes = value.shape.ByteSize();
+    tensor.bytes_per_device = value.shape.IsArray() ? ShardShape(value.shape, value.sharding).ByteSize() : 0;
+  }
+  return tensors;
+}
+
+}  // namespace
+
+absl::StatusOr<Explanation> Explain(std::unique_ptr<hlo::Module> module, const ExplainOptions& options) {
+  std::unique_ptr<hlo::Module> cleaned, completed;
+  compile::Records records;
+  compile::CompileOptions compile = options.compile;
+  compile.host_collectives = false;
+  compile.records = &records;
+  compile.dump = [&](absl::string_view stage, const hlo::Module& now) {
+    if (stage == "cleaned") cleaned = now.Clone();
+    if (stage == "propagated") completed = now.Clone();
+  };
+  GW_ASSIGN_OR_RETURN(compile::CompiledProgram compiled, compile::CompileModule(std::move(module), compile));
+
+  Explanation explanation;
+  explanation.program = compiled.name;
+  explanation.devices = compiled.num_partitions;
+  explanation.machine = options.machine.name;
+  explanation.fallbacks = compiled.fallbacks;
+  explanation.seconds = cost::EstimateTime(cost::CostOf(*compiled.per_device), options.machine).total();
+  explanation.inputs = Interface(compiled.parameters);
+  explanation.outputs = Interface(compiled.outputs);
+  if (completed == nullptr) return explanation;  // one device: nothing was completed or partitioned
+
+  if (records.propagation.mesh != nullptr) explanation.mesh = records.propagation.mesh->ToString();
+  for (const propagate::Conflict& conflict : records.propagation.conflicts) {
+    explanation.conflicts.push_back(absl::StrCat(conflict.instruction, ": ", conflict.kept, " stayed, ",
+                                                 conflict.refused, " gave way ", conflict.reason));
+  }
+  const Program program(*completed, records.propagation);
+  explanation.collectives =
+      Collectives(*compiled.per_device, program, records.reasons, options.machine, explanation.seconds);
+  for (const Collective& collective : explanation.collectives) explanation.bytes += collective.bytes;
+  explanation.tensors = Tensors(program, options.min_tensor_bytes, options.max_tensors);
+  FindRemedies(*cleaned, program, records.reasons, options, explanation.bytes, &explanation.collectives);
+  return explanation;
+}
+
+const Tensor* LargestReplicated(const Explanation& explanation) {
+  const Tensor* largest = nullptr;
+  for (const Tensor& tensor : explanation.tensors) {
+    if (tensor.bytes_per_device == tensor.bytes && (largest == nullptr || tensor.bytes > largest->bytes)) {
+      largest = &tensor;
+    }
+  }
+  return largest;
+}
+
+}  // namespace gangway::explain

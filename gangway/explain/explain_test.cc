@@ -1,0 +1,143 @@
+#include "gangway/explain/explain.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gangway/explain/bytes.h"
+#include "gangway/hlo/text.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gangway::explain {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// `@[{'x'}, {}]@` stands for a sharding over the mesh.
+Explanation ExplainText(absl::string_view entry, int64_t devices = 8, double remedy_seconds = 60) {
+  const std::string text = absl::StrReplaceAll(entry, {{"@[", "sharding={mesh['data'=4,'model'=2], ["}, {"]@", "]}"}});
+  absl::StatusOr<std::unique_ptr<hlo::Module>> module = hlo::ParseModule(absl::StrCat("HloModule m\n\n", text));
+  EXPECT_TRUE(module.ok()) << module.status();
+  ExplainOptions options;
+  options.compile.num_partitions = devices;
+  options.machine = *cost::MachineByName("h100");
+  options.min_tensor_bytes = 1;
+  options.remedy_seconds = remedy_seconds;
+  absl::StatusOr<Explanation> explanation = Explain(*std::move(module), options);
+  EXPECT_TRUE(explanation.ok()) << explanation.status();
+  return *std::move(explanation);
+}
+
+constexpr char kGather[] = R"(ENTRY e {
+  w = f32[64,64] parameter(0), @[{}, {'model'}]@
+  x = f32[256,64] parameter(1), @[{'data'}, {}]@
+  n = f32[64,64] negate(w)
+  ROOT y = f32[256,64] dot(x, n), lhs_contracting_dims={1}, rhs_contracting_dims={0}, @[{'data'}, {}]@
+})";
+
+TEST(ExplainTest, AGatherNamesWhoWantedItAndWhereItsShardingsComeFrom) {
+  const Explanation explanation = ExplainText(kGather);
+  ASSERT_THAT(explanation.collectives, SizeIs(1));
+  const Collective& gather = explanation.collectives[0];
+  EXPECT_EQ(gather.axes, "'model'");
+  EXPECT_EQ(gather.executions, 1);
+  EXPECT_GT(gather.bytes, 0);
+  EXPECT_EQ(gather.bytes, explanation.bytes);
+  ASSERT_THAT(gather.causes, SizeIs(1));
+  EXPECT_TRUE(gather.causes[0].is_reshard);
+  EXPECT_THAT(gather.causes[0].from, HasSubstr("'model'"));
+}
+
+TEST(ExplainTest, ARemedyIsOneThatWasTried) {
+  const Explanation explanation = ExplainText(kGather);
+  ASSERT_THAT(explanation.collectives, SizeIs(1));
+  ASSERT_TRUE(explanation.collectives[0].remedy.has_value()) << ToText(explanation);
+  EXPECT_LT(explanation.collectives[0].remedy->bytes_after, explanation.bytes);
+}
+
+TEST(ExplainTest, NoTimeNoRemedies) {
+  const Explanation explanation = ExplainText(kGather, 8, /*remedy_seconds=*/0);
+  ASSERT_THAT(explanation.collectives, SizeIs(1));
+  EXPECT_FALSE(explanation.collectives[0].remedies_tried);
+}
+
+TEST(ExplainTest, LoopBodiesCountAsOftenAsTheyRun) {
+  const Explanation explanation = ExplainText(R"(body {
+  p = (s32[], f32[64,64], f32[64,64]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  v = f32[64,64] get-tuple-element(p), index=1
+  w = f32[64,64] get-tuple-element(p), index=2
+  d = f32[64,64] dot(v, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, @[{}, {'model'}]@
+  t = f32[64,64] tanh(d)
+  ROOT r = (s32[], f32[64,64], f32[64,64]) tuple(next, t, w)
+}
+
+condition {
+  p = (s32[], f32[64,64], f32[64,64]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(5)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+
+ENTRY e {
+  v = f32[64,64] parameter(0), @[{}, {'model'}]@
+  w = f32[64,64] parameter(1), @[{'model'}, {}]@
+  zero = s32[] constant(0)
+  init = (s32[], f32[64,64], f32[64,64]) tuple(zero, v, w)
+  loop = (s32[], f32[64,64], f32[64,64]) while(init), condition=condition, body=body
+  ROOT r = f32[64,64] get-tuple-element(loop), index=1
+})");
+  ASSERT_FALSE(explanation.collectives.empty());
+  EXPECT_EQ(explanation.collectives[0].executions, 5) << ToText(explanation);
+}
+
+TEST(ExplainTest, OneDeviceHasNothingToExplain) {
+  const Explanation explanation = ExplainText("ENTRY e {\n  ROOT x = f32[4] parameter(0)\n}", 1);
+  EXPECT_THAT(explanation.collectives, IsEmpty());
+  EXPECT_THAT(ToText(explanation), HasSubstr("no collectives"));
+}
+
+TEST(ExplainTest, PathsLeadBackToTheAnnotation) {
+  const Explanation explanation = ExplainText(kGather);
+  for (const Tensor& tensor : explanation.tensors) {
+    if (tensor.place.instruction != "n") continue;
+    ASSERT_THAT(tensor.paths, SizeIs(1));
+    EXPECT_EQ(tensor.paths[0].places.front().instruction, "w");
+    EXPECT_EQ(tensor.paths[0].places.back().instruction, "n");
+    return;
+  }
+  FAIL() << "no tensor n";
+}
+
+TEST(ExplainTest, TheLargestReplicatedTensorIsFound) {
+  const Explanation explanation = ExplainText(R"(ENTRY e {
+  a = f32[64,64] parameter(0), @[{}, {}]@
+  b = f32[8] parameter(1), @[{}]@
+  c = f32[128,64] parameter(2), @[{'data'}, {}]@
+  ROOT r = (f32[64,64], f32[8], f32[128,64]) tuple(a, b, c)
+})");
+  const Tensor* largest = LargestReplicated(explanation);
+  ASSERT_NE(largest, nullptr);
+  EXPECT_EQ(largest->place.instruction, "a");
+}
+
+TEST(ExplainTest, PagesStandAlone) {
+  const std::string html = ToHtml(ExplainText(kGather));
+  EXPECT_THAT(html, HasSubstr("<!DOCTYPE html>"));
+  for (const char* outside : {"http", "src=", "<script", "@import"}) {
+    EXPECT_EQ(html.find(outside), std::string::npos) << outside;
+  }
+}
+
+TEST(ExplainTest, Amounts) {
+  EXPECT_EQ(BytesText(12), "12 B");
+  EXPECT_EQ(BytesText(1536), "1.50 KiB");
+  EXPECT_EQ(SecondsText(2.5e-5), "25.0 us");
+  EXPECT_EQ(SecondsText(0.5), "500.00 ms");
+}
+
+}  // namespace
+}  // namespace gangway::explain

@@ -1,0 +1,36 @@
+// The whole program as completion left it, by the names of its instructions: what the records of compilation refer to.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "gangway/explain/explain.h"
+#include "gangway/propagate/propagate.h"
+
+namespace gangway::explain {
+
+// P('data', None), as JAX writes a sharding; partial results and manual axes follow in words.
+std::string SpecOf(const Sharding& sharding);
+
+class Program {
+ public:
+  // Borrows both.
+  Program(const hlo::Module& completed, const propagate::PropagationReport& report);
+
+  const hlo::Module& module() const { return module_; }
+  const hlo::Instruction* Find(absl::string_view name) const;  // null when there is none
+  Place PlaceOf(absl::string_view instruction) const;
+  // For every split dimension: how its axes got there. An annotated one has only its own place.
+  std::vector<Path> PathsOf(absl::string_view instruction, const Sharding& sharding) const;
+
+ private:
+  const hlo::Module& module_;
+  absl::flat_hash_map<std::string, const hlo::Instruction*> by_name_;
+  // By instruction and axis: a value uses an axis once, so these two say which dimension.
+  absl::flat_hash_map<std::pair<std::string, std::string>, const propagate::Origin*> origins_;
+};
+
+}  // namespace gangway::explain

@@ -68,6 +68,7 @@ class Step {
     for (const RelationFactor& factor : relation_.factors) {
       if (factor.kind == rules::FactorKind::kNeedReplication) continue;
       const auto [from, longest] = Longest(factor);
+      if (longest.empty()) continue;  // axes of size 1 at most: nobody is refused anything
       for (const Use& use : factor.uses) {
         const int value = relation_.values[use.tensor];
         const AxisList axes = AxesOf(use);

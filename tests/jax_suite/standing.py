@@ -53,9 +53,9 @@ def main(native, *ours):
     print("| file | native | run here | pass here | % |\n|---|--:|--:|--:|--:|")
     total = collections.Counter()
     for file, count in sorted(counts.items()):
-        row(file, count)
+        print_row(file, count)
         total.update(count)
-    row("**all**", total)
+    print_row("**all**", total)
     print("\n## What fails, by reason\n")
     for why, tests in sorted(failures.items(), key=lambda item: (-len(item[1]), item[0])):
         print(f"- {len(tests)} × `{why.replace('`', chr(39))}`")
@@ -63,7 +63,7 @@ def main(native, *ours):
             print(f"  - {name}" + ("" if status == "failed" else f" ({status})"))
 
 
-def row(name, count):
+def print_row(name, count):
     run = sum(count.values()) - count["not run"]
     share = f"{100 * count['passed'] / run:.1f}" if run else ""
     print(f"| {name} | {sum(count.values())} | {run} | {count['passed']} | {share} |")

@@ -32,8 +32,8 @@ using S32 = Owned<int32_t>;
 F64 Doubles(std::vector<int64_t> dims) { return F64(DType::kF64, std::move(dims)); }
 S32 Info(std::vector<int64_t> dims = {}) { return S32(DType::kS32, std::move(dims)); }
 
-absl::Status Run(absl::string_view target, std::vector<Array> operands, std::vector<Array> results,
-                 Attributes attributes = {}) {
+absl::Status CallRoutine(absl::string_view target, std::vector<Array> operands, std::vector<Array> results,
+                         Attributes attributes = {}) {
   const Routine* routine = FindRoutine(target);
   if (routine == nullptr) return absl::NotFoundError(target);
   return routine->run({std::move(operands), std::move(results), std::move(attributes)});
@@ -55,7 +55,7 @@ TEST(LapackTest, EveryTypeOfEveryRoutine) {
 TEST(LapackTest, CholeskyOfABatchTellsOfEachMatrix) {
   F64 a(DType::kF64, {2, 2, 2}, {4, 2, 2, 5, -1, 0, 0, 1}), factor = Doubles({2, 2, 2});
   S32 info = Info({2});
-  ASSERT_TRUE(Run("lapack_dpotrf_ffi", {a.array()}, {factor.array(), info.array()}, {{"uplo", 'L'}}).ok());
+  ASSERT_TRUE(CallRoutine("lapack_dpotrf_ffi", {a.array()}, {factor.array(), info.array()}, {{"uplo", 'L'}}).ok());
   EXPECT_EQ(factor.values[0], 2);
   EXPECT_EQ(factor.values[1], 1);
   EXPECT_EQ(factor.values[3], 2);
@@ -68,9 +68,9 @@ TEST(LapackTest, SingularValues) {
   for (const char* target : {"lapack_dgesdd_ffi", "lapack_dgesvd_ffi"}) {
     for (char mode : {'A', 'S', 'N'}) {
       S32 info = Info();
-      ASSERT_TRUE(
-          Run(target, {a.array()}, {work.array(), s.array(), u.array(), vt.array(), info.array()}, {{"mode", mode}})
-              .ok());
+      ASSERT_TRUE(CallRoutine(target, {a.array()}, {work.array(), s.array(), u.array(), vt.array(), info.array()},
+                              {{"mode", mode}})
+                      .ok());
       EXPECT_EQ(s.values, (std::vector<double>{4, 3})) << target << mode;
       EXPECT_EQ(info.values[0], 0);
     }
@@ -82,9 +82,9 @@ TEST(LapackTest, ConjugatePairsOfARealMatrix) {
   F64 a(DType::kF64, {2, 2}, {0, 1, -1, 0}), real = Doubles({2}), imaginary = Doubles({2});
   Owned<std::complex<double>> left(DType::kC128, {2, 2}), right(DType::kC128, {2, 2});
   S32 info = Info();
-  ASSERT_TRUE(Run("lapack_dgeev_ffi", {a.array()},
-                  {real.array(), imaginary.array(), left.array(), right.array(), info.array()},
-                  {{"compute_left", 'N'}, {"compute_right", 'V'}})
+  ASSERT_TRUE(CallRoutine("lapack_dgeev_ffi", {a.array()},
+                          {real.array(), imaginary.array(), left.array(), right.array(), info.array()},
+                          {{"compute_left", 'N'}, {"compute_right", 'V'}})
                   .ok());
   EXPECT_EQ(std::abs(imaginary.values[0]), 1);
   EXPECT_EQ(imaginary.values[0], -imaginary.values[1]);
@@ -96,9 +96,9 @@ TEST(LapackTest, EigenvaluesOfWhatIsNotFiniteAreRefused) {
   F64 a(DType::kF64, {1, 1}, {NAN}), real = Doubles({1}), imaginary = Doubles({1});
   Owned<std::complex<double>> vectors(DType::kC128, {1, 1});
   S32 info = Info();
-  ASSERT_TRUE(Run("lapack_dgeev_ffi", {a.array()},
-                  {real.array(), imaginary.array(), vectors.array(), vectors.array(), info.array()},
-                  {{"compute_left", 'N'}, {"compute_right", 'N'}})
+  ASSERT_TRUE(CallRoutine("lapack_dgeev_ffi", {a.array()},
+                          {real.array(), imaginary.array(), vectors.array(), vectors.array(), info.array()},
+                          {{"compute_left", 'N'}, {"compute_right", 'N'}})
                   .ok());
   EXPECT_LT(info.values[0], 0);
 }
@@ -106,14 +106,14 @@ TEST(LapackTest, EigenvaluesOfWhatIsNotFiniteAreRefused) {
 TEST(LapackTest, SingularTridiagonalSystemIsPerturbed) {
   F64 lower(DType::kF64, {2}, {0, 1}), diagonal(DType::kF64, {2}, {1, 1}), upper(DType::kF64, {2}, {1, 0}),
       b(DType::kF64, {2, 1}, {1, 2}), x = Doubles({2, 1});
-  ASSERT_TRUE(
-      Run("tridiagonal_solve_perturbed_ffi", {lower.array(), diagonal.array(), upper.array(), b.array()}, {x.array()})
-          .ok());
+  ASSERT_TRUE(CallRoutine("tridiagonal_solve_perturbed_ffi",
+                          {lower.array(), diagonal.array(), upper.array(), b.array()}, {x.array()})
+                  .ok());
   EXPECT_TRUE(std::isfinite(x.values[0]) && std::isfinite(x.values[1]));
   diagonal.values = {2, 3};
-  ASSERT_TRUE(
-      Run("tridiagonal_solve_perturbed_ffi", {lower.array(), diagonal.array(), upper.array(), b.array()}, {x.array()})
-          .ok());
+  ASSERT_TRUE(CallRoutine("tridiagonal_solve_perturbed_ffi",
+                          {lower.array(), diagonal.array(), upper.array(), b.array()}, {x.array()})
+                  .ok());
   EXPECT_NEAR(2 * x.values[0] + x.values[1], 1, 1e-12);
   EXPECT_NEAR(x.values[0] + 3 * x.values[1], 2, 1e-12);
 }
@@ -122,8 +122,8 @@ TEST(LapackTest, SparseProductChecksItsIndices) {
   F64 values(DType::kF64, {2}, {2, 3}), right(DType::kF64, {2}, {10, 20}), out = Doubles({2});
   S32 starts(DType::kS32, {3}, {0, 1, 2}), columns(DType::kS32, {2}, {1, 0});
   auto run = [&] {
-    return Run("cpu_csr_sparse_dense_ffi", {values.array(), starts.array(), columns.array(), right.array()},
-               {out.array()});
+    return CallRoutine("cpu_csr_sparse_dense_ffi", {values.array(), starts.array(), columns.array(), right.array()},
+                       {out.array()});
   };
   ASSERT_TRUE(run().ok());
   EXPECT_EQ(out.values, (std::vector<double>{40, 30}));
@@ -142,11 +142,13 @@ TEST(LapackTest, WrongCallsAreRefused) {
     EXPECT_TRUE(absl::IsInvalidArgument(routine.run({{info.array()}, {info.array()}, {}}))) << routine.target;
   }
   EXPECT_THAT(
-      std::string(Run("lapack_dpotrf_ffi", {a.array()}, {out.array(), info.array()}, {{"uplo", 'L'}}).message()),
+      std::string(
+          CallRoutine("lapack_dpotrf_ffi", {a.array()}, {out.array(), info.array()}, {{"uplo", 'L'}}).message()),
       HasSubstr("operand 0 is f64[2,3]"));
   F64 square = Doubles({2, 2});
   EXPECT_THAT(
-      std::string(Run("lapack_dpotrf_ffi", {square.array()}, {out.array(), info.array()}, {{"uplo", 'X'}}).message()),
+      std::string(
+          CallRoutine("lapack_dpotrf_ffi", {square.array()}, {out.array(), info.array()}, {{"uplo", 'X'}}).message()),
       HasSubstr("attribute uplo"));
 }
 

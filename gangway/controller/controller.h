@@ -94,7 +94,7 @@ struct SessionInfo {
   std::string name;    // for logs and errors
   std::string tenant;  // "" is the default tenant
   double weight = 1;
-  int priority = 0;                            // a launch of a higher one goes before all waiting ones of lower
+  int priority = 0;  // a launch of a higher one goes before all waiting ones of lower
   std::function<void(HostCall)> on_host_call = nullptr;  // on the loop; null: the session's programs may call nobody
 };
 

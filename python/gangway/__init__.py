@@ -22,25 +22,27 @@ Inside a program, calling a compiled function records a node; outside it runs at
 backend. `explain` says why a function communicates, `shardings` how completion lays it out; neither runs it.
 """
 
-from gangway.array import Array
-from gangway.client import Client, Function, Slice, connect
+import importlib
+
 from gangway.explanation import Shardings, explain, shardings
 from gangway.mesh_split import mesh_split
 from gangway.pipeline import pipeline
-from gangway.program import Program
-from gangway.wire import GangwayError
 
-__all__ = [
-    "Array",
-    "Client",
-    "Function",
-    "GangwayError",
-    "Program",
-    "Shardings",
-    "Slice",
-    "connect",
-    "explain",
-    "mesh_split",
-    "pipeline",
-    "shardings",
-]
+# Loaded when first used: they need grpcio, which the wrappers do not.
+_CLIENT = {
+    "Array": "gangway.array",
+    "Client": "gangway.client",
+    "Function": "gangway.client",
+    "GangwayError": "gangway.wire",
+    "Program": "gangway.program",
+    "Slice": "gangway.client",
+    "connect": "gangway.client",
+}
+
+__all__ = [*_CLIENT, "Shardings", "explain", "mesh_split", "pipeline", "shardings"]
+
+
+def __getattr__(name):
+    if name not in _CLIENT:
+        raise AttributeError(f"module 'gangway' has no attribute {name!r}")
+    return getattr(importlib.import_module(_CLIENT[name]), name)

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gangway/compile/compile.h"
 #include "gangway/hlo/verifier.h"
 #include "gangway/passes/passes.h"
@@ -61,7 +63,19 @@ TEST(Artifacts, SmallOnesComputeTheSamePartitioned) {
   EXPECT_GT(run, 20);
 }
 
-TEST(Artifacts, AllCompile) {
+// Functions that only other platforms have, or nobody.
+constexpr const char* kUnknownFunctions[] = {"cusolver_potrf_ffi", "cusolver_getrf_ffi", "LuDecomposition",
+                                             "ApproxTopK",         "my_target",          "foo"};
+
+bool NamesAnUnknownFunction(const absl::Status& status) {
+  return absl::IsUnimplemented(status) &&
+         std::any_of(std::begin(kUnknownFunctions), std::end(kUnknownFunctions), [&](const char* name) {
+           return absl::StrContains(status.message(), absl::StrCat("custom call to '", name, "'"));
+         });
+}
+
+TEST(Artifacts, AllCompileOrNameWhatIsUnknown) {
+  int compiled = 0;
   for (const std::string folder : {"jax", "programs"}) {
     for (const auto& path : Artifacts(folder)) {
       auto module = Read(path);
@@ -69,11 +83,14 @@ TEST(Artifacts, AllCompile) {
       compile::CompileOptions options;
       options.num_partitions = (*module)->config().num_partitions;
       const auto program = compile::CompileModule(*std::move(module), options);
+      if (NamesAnUnknownFunction(program.status())) continue;
       ASSERT_TRUE(program.ok()) << path << ": " << program.status();
+      ++compiled;
       const absl::Status sound = hlo::Verify(*program->per_device);
       EXPECT_TRUE(sound.ok()) << path << ": " << sound;
     }
   }
+  EXPECT_GT(compiled, 50);
 }
 
 }  // namespace

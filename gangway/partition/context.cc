@@ -100,6 +100,8 @@ Sharding Context::Wanted(const Instruction& instruction, int64_t leaf) const {
     wanted.mesh = mesh();
     return wanted;
   }
+  // Over another number of devices, e.g. in a program exported for fewer: it says nothing about these.
+  if (wanted.mesh->size() != mesh()->size()) return Replicated(rank);
   if (auto over = OverMesh(wanted, mesh())) return over->Closed();
   return wanted;
 }

@@ -98,23 +98,6 @@ print(float(x.sum()))
     assert result.stdout.endswith("2016.0\n")
 
 
-def test_a_host_callback_is_refused_in_python(cluster):
-    script = (
-        SETUP
-        + """
-try:
-    jax.jit(lambda x: jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x))(x).block_until_ready()
-    print("no error")
-except Exception as error:
-    print(type(error).__name__, error)
-print(float(x.sum()))
-"""
-    )
-    result = cluster.client(script)
-    assert "allback" in result.stdout or "cpu" in result.stdout, result.stdout + result.stderr
-    assert result.stdout.endswith("2016.0\n")
-
-
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_killed_worker_is_an_error_in_python(tmp_path, count):
     script = (

@@ -21,6 +21,7 @@ from side_by_side import command_and_environment, emit
 
 MIB = 2**20
 DEVICES = 8
+SUITE = pathlib.Path(__file__).resolve().parents[2] / "shared" / "quality"
 
 
 # --- inside the client: stock JAX, either backend -------------------------------------------------------------------
@@ -224,7 +225,7 @@ def print_isolates(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--suite", default="/work/shared/quality", help="the suite's folder (default: %(default)s)")
+    parser.add_argument("--suite", default=str(SUITE), help="the suite's folder (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=0, help="also time so many steps, here and on native JAX")
     parser.add_argument("--size", choices=("full", "small"), default="full", help="of the timed steps' arrays")
     parser.add_argument("--only", choices=("programs", "operators", "reshards"), help="one part of the table")

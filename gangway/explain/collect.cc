@@ -129,7 +129,10 @@ std::vector<Cause> CausesOf(const Instruction& collective, const Program& progra
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   std::vector<Cause> causes;
-  for (size_t number : numbers) causes.push_back(CauseOf(reasons[number], program));
+  for (size_t number : numbers) {
+    causes.push_back(CauseOf(reasons[number], program));
+    causes.back().reason = number;
+  }
   if (causes.empty()) {  // the user's own
     Cause cause;
     cause.wanted_by = Place{collective.name(), collective.metadata().op_name, collective.metadata().source_file,

@@ -34,6 +34,7 @@ struct Path {
 };
 
 struct Cause {
+  std::optional<size_t> reason;  // number of the partitioner's record; none for what the user wrote himself
   Place wanted_by;
   // A reshard has these; otherwise the operation itself communicates (a halo, a sum of candidates) or the user wrote
   // the collective.

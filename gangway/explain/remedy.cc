@@ -112,12 +112,7 @@ void FindRemedies(const hlo::Module& cleaned, const Program& program, const std:
   for (Collective& collective : *collectives) {
     for (const Cause& cause : collective.causes) {
       if (!cause.is_reshard) continue;
-      const auto reason = std::find_if(reasons.begin(), reasons.end(), [&](const Reason& r) {
-        return r.is_reshard && r.wanted_by == cause.wanted_by.instruction && r.value == cause.value.instruction &&
-               r.plan == cause.plan;
-      });
-      if (reason == reasons.end()) continue;
-      for (const Candidate& candidate : CandidatesFor(*reason, program)) {
+      for (const Candidate& candidate : CandidatesFor(reasons[*cause.reason], program)) {
         if (Clock::now() >= end) return;
         const absl::StatusOr<Trial> trial = Try(candidate, cleaned, options);
         collective.remedies_tried = true;

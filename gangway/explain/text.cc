@@ -18,7 +18,7 @@ void AppendPaths(const char* title, const std::vector<Path>& paths, std::string*
   for (const Path& path : paths) absl::StrAppend(out, "       ", title, " ", PathText(path), "\n");
 }
 
-void AppendCause(const Cause& cause, const Collective& collective, std::string* out) {
+void AppendCause(const Cause& cause, std::string* out) {
   absl::StrAppend(out, "     wanted by ", cause.wanted_by.ToString(), "\n");
   if (!cause.is_reshard) return;
   absl::StrAppend(out, "     moves ", cause.shape, cause.value.instruction.empty() ? "" : " ", cause.value.ToString(),
@@ -54,7 +54,7 @@ std::string ToText(const Explanation& explanation) {
                           collective.kind, collective.axes, BytesText(collective.bytes), collective.executions,
                           collective.executions == 1 ? "" : "s", SecondsText(collective.seconds),
                           100 * collective.share);
-    for (const Cause& cause : collective.causes) AppendCause(cause, collective, &out);
+    for (const Cause& cause : collective.causes) AppendCause(cause, &out);
     AppendRemedy(collective, &out);
   }
   if (explanation.collectives.empty()) absl::StrAppend(&out, "no collectives\n");

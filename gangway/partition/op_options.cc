@@ -9,29 +9,6 @@ namespace {
 using hlo::Instruction;
 using hlo::Opcode;
 
-bool IsLinearUser(const Instruction& user) {
-  switch (user.opcode()) {
-    case Opcode::kAdd:
-    case Opcode::kSubtract:
-    case Opcode::kNegate:
-    case Opcode::kTranspose:
-    case Opcode::kReshape:
-    case Opcode::kCopy:
-    case Opcode::kReduce:
-    case Opcode::kSlice:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Partial sums that several users need whole are better resolved once.
-bool WorthPassing(const Instruction& operand) {
-  if (operand.users().size() <= 1) return true;
-  return std::all_of(operand.users().begin(), operand.users().end(),
-                     [](const Instruction* u) { return IsLinearUser(*u); });
-}
-
 // Moves elements or adds them up: partial sums in, partial sums out.
 bool CarriesPartialSums(const Instruction& instruction) {
   switch (instruction.opcode()) {
@@ -45,6 +22,17 @@ bool CarriesPartialSums(const Instruction& instruction) {
     default:
       return false;
   }
+}
+
+bool IsLinearUser(const Instruction& user) {
+  return CarriesPartialSums(user) || user.opcode() == Opcode::kReduce || user.opcode() == Opcode::kSlice;
+}
+
+// Partial sums that several users need whole are better resolved once.
+bool WorthPassing(const Instruction& operand) {
+  if (operand.users().size() <= 1) return true;
+  return std::all_of(operand.users().begin(), operand.users().end(),
+                     [](const Instruction* u) { return IsLinearUser(*u); });
 }
 
 bool MakesPartialSums(const Instruction& instruction) {
@@ -102,10 +90,6 @@ double ShareOfSum(const Instruction& instruction, const Sharding& sharding, cons
   }
   return 1 / addends;
 }
-
-}  // namespace
-
-namespace {
 
 // To have a leaf that lies as `sharding` in every way it was asked for in an earlier run; without one, or where it was
 // only used as it was, as completion wants it.

@@ -107,15 +107,7 @@ absl::StatusOr<std::vector<int64_t>> ConsumeDeviceIds(TextCursor* cursor) {
 
 // `'x'=2,'y'=2], device_ids=...` after `mesh[` was read. Reuses `known` when it is the same mesh.
 absl::StatusOr<MeshRef> ConsumeMesh(TextCursor* cursor, const MeshRef& known) {
-  std::vector<MeshAxis> axes;
-  while (!cursor->Consume("]")) {
-    if (!axes.empty()) GW_RETURN_IF_ERROR(cursor->Expect(","));
-    MeshAxis axis;
-    GW_ASSIGN_OR_RETURN(axis.name, cursor->Quoted('\''));
-    GW_RETURN_IF_ERROR(cursor->Expect("="));
-    GW_ASSIGN_OR_RETURN(axis.size, cursor->Int());
-    axes.push_back(std::move(axis));
-  }
+  GW_ASSIGN_OR_RETURN(std::vector<MeshAxis> axes, ConsumeMeshAxes(cursor, '\''));
   std::vector<int64_t> device_ids;
   if (cursor->Consume(", device_ids=")) {
     GW_ASSIGN_OR_RETURN(device_ids, ConsumeDeviceIds(cursor));
@@ -124,36 +116,13 @@ absl::StatusOr<MeshRef> ConsumeMesh(TextCursor* cursor, const MeshRef& known) {
   return known && *known == mesh ? known : std::make_shared<const Mesh>(std::move(mesh));
 }
 
-absl::StatusOr<DimSharding> ConsumeDim(TextCursor* cursor, const Mesh& mesh) {
-  DimSharding dim;
-  GW_RETURN_IF_ERROR(cursor->Expect("{"));
-  for (bool first = true; !cursor->Consume("}"); first = false) {
-    if (!first) GW_RETURN_IF_ERROR(cursor->Expect(","));
-    if (cursor->Consume("?")) {
-      dim.open = true;
-      continue;
-    }
-    GW_ASSIGN_OR_RETURN(AxisRef ref, ConsumeAxis(cursor, '\'', mesh));
-    dim.axes.push_back(ref);
-  }
-  if (cursor->Consume("p")) {
-    GW_ASSIGN_OR_RETURN(int64_t priority, cursor->Int());
-    dim.priority = static_cast<int>(priority);
-  }
-  return dim;
-}
-
 absl::StatusOr<Sharding> ConsumeNamed(TextCursor* cursor, const MeshRef& known) {
   GW_RETURN_IF_ERROR(cursor->Expect("{"));
   GW_RETURN_IF_ERROR(cursor->Expect("mesh["));
   Sharding sharding;
   GW_ASSIGN_OR_RETURN(sharding.mesh, ConsumeMesh(cursor, known));
   GW_RETURN_IF_ERROR(cursor->Expect(", ["));
-  while (!cursor->Consume("]")) {
-    if (!sharding.dims.empty()) GW_RETURN_IF_ERROR(cursor->Expect(","));
-    GW_ASSIGN_OR_RETURN(DimSharding dim, ConsumeDim(cursor, *sharding.mesh));
-    sharding.dims.push_back(std::move(dim));
-  }
+  GW_ASSIGN_OR_RETURN(sharding.dims, ConsumeDims(cursor, '\'', *sharding.mesh));
   while (cursor->Consume(",")) {
     AxisList* list = nullptr;
     if (cursor->Consume("replicated=")) {

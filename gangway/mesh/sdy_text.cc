@@ -12,15 +12,7 @@ namespace {
 // `["x"=2, "y"=2], device_ids=[...]` up to and including `>`; the `<` was read.
 absl::StatusOr<MeshRef> ConsumeMeshBody(TextCursor* cursor) {
   GW_RETURN_IF_ERROR(cursor->Expect("["));
-  std::vector<MeshAxis> axes;
-  while (!cursor->Consume("]")) {
-    if (!axes.empty()) GW_RETURN_IF_ERROR(cursor->Expect(","));
-    MeshAxis axis;
-    GW_ASSIGN_OR_RETURN(axis.name, cursor->Quoted('"'));
-    GW_RETURN_IF_ERROR(cursor->Expect("="));
-    GW_ASSIGN_OR_RETURN(axis.size, cursor->Int());
-    axes.push_back(std::move(axis));
-  }
+  GW_ASSIGN_OR_RETURN(std::vector<MeshAxis> axes, ConsumeMeshAxes(cursor, '"'));
   std::vector<int64_t> device_ids;
   if (cursor->Consume(",")) {
     GW_RETURN_IF_ERROR(cursor->Expect("device_ids=["));
@@ -45,25 +37,6 @@ absl::StatusOr<MeshRef> ConsumeMeshName(TextCursor* cursor, const MeshTable& mes
   return it->second;
 }
 
-absl::StatusOr<DimSharding> ConsumeDim(TextCursor* cursor, const Mesh& mesh) {
-  DimSharding dim;
-  GW_RETURN_IF_ERROR(cursor->Expect("{"));
-  for (bool first = true; !cursor->Consume("}"); first = false) {
-    if (!first) GW_RETURN_IF_ERROR(cursor->Expect(","));
-    if (cursor->Consume("?")) {
-      dim.open = true;
-      continue;
-    }
-    GW_ASSIGN_OR_RETURN(AxisRef ref, ConsumeAxis(cursor, '"', mesh));
-    dim.axes.push_back(ref);
-  }
-  if (cursor->Consume("p")) {
-    GW_ASSIGN_OR_RETURN(int64_t priority, cursor->Int());
-    dim.priority = static_cast<int>(priority);
-  }
-  return dim;
-}
-
 // `<@mesh, [{"x"}, {?}], replicated={"y"}>`.
 absl::StatusOr<Sharding> ConsumeBody(TextCursor* cursor, const MeshTable& meshes) {
   Sharding sharding;
@@ -71,11 +44,7 @@ absl::StatusOr<Sharding> ConsumeBody(TextCursor* cursor, const MeshTable& meshes
   GW_ASSIGN_OR_RETURN(sharding.mesh, ConsumeMeshName(cursor, meshes));
   GW_RETURN_IF_ERROR(cursor->Expect(","));
   GW_RETURN_IF_ERROR(cursor->Expect("["));
-  while (!cursor->Consume("]")) {
-    if (!sharding.dims.empty()) GW_RETURN_IF_ERROR(cursor->Expect(","));
-    GW_ASSIGN_OR_RETURN(DimSharding dim, ConsumeDim(cursor, *sharding.mesh));
-    sharding.dims.push_back(std::move(dim));
-  }
+  GW_ASSIGN_OR_RETURN(sharding.dims, ConsumeDims(cursor, '"', *sharding.mesh));
   while (cursor->Consume(",")) {
     AxisList* list = &sharding.replicated;
     if (!cursor->Consume("replicated=")) {

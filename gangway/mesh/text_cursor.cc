@@ -6,6 +6,28 @@
 #include "gangway/base/status.h"
 
 namespace gangway {
+namespace {
+
+absl::StatusOr<DimSharding> ConsumeDim(TextCursor* cursor, char quote, const Mesh& mesh) {
+  DimSharding dim;
+  GW_RETURN_IF_ERROR(cursor->Expect("{"));
+  for (bool first = true; !cursor->Consume("}"); first = false) {
+    if (!first) GW_RETURN_IF_ERROR(cursor->Expect(","));
+    if (cursor->Consume("?")) {
+      dim.open = true;
+      continue;
+    }
+    GW_ASSIGN_OR_RETURN(AxisRef ref, ConsumeAxis(cursor, quote, mesh));
+    dim.axes.push_back(ref);
+  }
+  if (cursor->Consume("p")) {
+    GW_ASSIGN_OR_RETURN(int64_t priority, cursor->Int());
+    dim.priority = static_cast<int>(priority);
+  }
+  return dim;
+}
+
+}  // namespace
 
 void TextCursor::SkipSpaces() {
   while (!rest_.empty() && absl::ascii_isspace(rest_.front())) rest_.remove_prefix(1);
@@ -127,6 +149,29 @@ absl::StatusOr<AxisList> ConsumeAxes(TextCursor* cursor, char quote, const Mesh&
     axes.push_back(ref);
   }
   return axes;
+}
+
+absl::StatusOr<std::vector<MeshAxis>> ConsumeMeshAxes(TextCursor* cursor, char quote) {
+  std::vector<MeshAxis> axes;
+  while (!cursor->Consume("]")) {
+    if (!axes.empty()) GW_RETURN_IF_ERROR(cursor->Expect(","));
+    MeshAxis axis;
+    GW_ASSIGN_OR_RETURN(axis.name, cursor->Quoted(quote));
+    GW_RETURN_IF_ERROR(cursor->Expect("="));
+    GW_ASSIGN_OR_RETURN(axis.size, cursor->Int());
+    axes.push_back(std::move(axis));
+  }
+  return axes;
+}
+
+absl::StatusOr<std::vector<DimSharding>> ConsumeDims(TextCursor* cursor, char quote, const Mesh& mesh) {
+  std::vector<DimSharding> dims;
+  while (!cursor->Consume("]")) {
+    if (!dims.empty()) GW_RETURN_IF_ERROR(cursor->Expect(","));
+    GW_ASSIGN_OR_RETURN(DimSharding dim, ConsumeDim(cursor, quote, mesh));
+    dims.push_back(std::move(dim));
+  }
+  return dims;
 }
 
 }  // namespace gangway

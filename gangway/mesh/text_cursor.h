@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "gangway/mesh/mesh.h"
+#include "gangway/mesh/sharding.h"
 
 namespace gangway {
 
@@ -38,5 +40,9 @@ class TextCursor {
 absl::StatusOr<AxisRef> ConsumeAxis(TextCursor* cursor, char quote, const Mesh& mesh);
 // Axes separated by commas up to `}`; the `{` was read.
 absl::StatusOr<AxisList> ConsumeAxes(TextCursor* cursor, char quote, const Mesh& mesh);
+// Names and sizes, 'x'=2,'y'=2, up to `]`; the `[` was read.
+absl::StatusOr<std::vector<MeshAxis>> ConsumeMeshAxes(TextCursor* cursor, char quote);
+// Dimensions, {'x'},{?}p1, up to `]`; the `[` was read.
+absl::StatusOr<std::vector<DimSharding>> ConsumeDims(TextCursor* cursor, char quote, const Mesh& mesh);
 
 }  // namespace gangway

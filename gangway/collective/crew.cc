@@ -46,6 +46,10 @@ struct Crew::State {
   // Running mean of a job's duration; decides whether helpers are woken.
   int64_t mean_ns ABSL_GUARDED_BY(mutex) = 0;
 
+  bool WorthWaking() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return idle > 0 && mean_ns * static_cast<int64_t>(jobs.size()) > kWorthWakingNs;
+  }
+
   void Serve() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const std::thread::id self = std::this_thread::get_id();
     serving.push_back(self);
@@ -53,7 +57,7 @@ struct Crew::State {
       {
         Job job = std::move(jobs.front());
         jobs.pop_front();
-        if (idle > 0 && mean_ns * static_cast<int64_t>(jobs.size()) > kWorthWakingNs) work.Signal();
+        if (WorthWaking()) work.Signal();
         mutex.Unlock();
         const int64_t start = absl::GetCurrentTimeNanos();
         job.run(job.status);
@@ -109,10 +113,12 @@ Crew::~Crew() {
 void Crew::Run(absl::InlinedVector<Job, 8> jobs, bool spread) {
   absl::MutexLock lock(&state_->mutex);
   for (Job& job : jobs) state_->jobs.push_back(std::move(job));
-  if (spread && state_->idle > 0) state_->work.Signal();
   const auto& serving = state_->serving;
   if (serving.size() >= state_->limit) return;
   if (std::find(serving.begin(), serving.end(), std::this_thread::get_id()) != serving.end()) return;
+  // What this thread was doing goes on when it returns: below long jobs it would be held up until the last of them.
+  if (state_->WorthWaking()) return state_->work.Signal();
+  if (spread && state_->idle > 0) state_->work.Signal();
   state_->Serve();
 }
 

@@ -30,8 +30,8 @@ class Crew {
   // How many serve at the same time, at most.
   int threads() const { return std::max(helpers_, 1); }
 
-  // Queues the jobs, then serves the queue until it is empty, unless this thread or enough others already do so.
-  // `spread`: the jobs are long, wake helpers at once.
+  // Queues the jobs, then serves the queue until it is empty, unless this thread or enough others already do so, or the
+  // jobs are so long that a helper should. `spread`: wake helpers at once.
   void Run(absl::InlinedVector<Job, 8> jobs, bool spread);
   // Queues the jobs for the helpers and returns: for threads that must not be kept. Without helpers the same as Run.
   void Hand(absl::InlinedVector<Job, 8> jobs);

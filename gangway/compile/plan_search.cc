@@ -7,6 +7,7 @@
 #include "gangway/base/status.h"
 #include "gangway/cost/module_cost.h"
 #include "gangway/cost/peak_memory.h"
+#include "gangway/partition/reshard_plan.h"
 #include "gangway/passes/pipeline.h"
 
 namespace gangway::compile {
@@ -100,15 +101,15 @@ class PlanSearch {
     return made;
   }
 
-  partition::PartitionOptions WithRecords(partition::PartitionOptions options) const {
+  partition::PartitionOptions Alike(partition::PartitionOptions options) {
     options.record_reasons = options_.record_reasons;
+    options.planner = &planner_;
     return options;
   }
 
   absl::Status Partition(const partition::PartitionOptions& options, Try* made) {
     spent_ += size_;
-    GW_ASSIGN_OR_RETURN(made->program.partitioned,
-                        partition::PartitionModule(*made->program.whole, WithRecords(options)));
+    GW_ASSIGN_OR_RETURN(made->program.partitioned, partition::PartitionModule(*made->program.whole, Alike(options)));
     GW_RETURN_IF_ERROR(Clean(made->program.partitioned.module.get()));
     made->peak_bytes = cost::PeakMemoryOf(*made->program.partitioned.module).total();
     made->cost = CostOf(*made->program.partitioned.module);
@@ -202,6 +203,7 @@ class PlanSearch {
   const std::unique_ptr<hlo::Module> original_;
   const PlanSearchOptions& options_;
   const int64_t size_;
+  partition::ReshardPlanner planner_;
   int64_t spent_ = 0;
   std::optional<double> first_flops_;
   std::optional<Outside> outside_;

@@ -144,7 +144,7 @@ double Context::ReshardCost(const LocalValue& value, const Sharding& to) {
   double best = 1e30;
   for (const Version& version : VersionsOf(value)) {
     auto from = AdoptManual(version.sharding, to.manual);
-    if (from) best = std::min(best, module_->planner.Cost(*from, to, value.global));
+    if (from) best = std::min(best, module_->planner->Cost(*from, to, value.global));
   }
   const Demands* before = module_->options.before;
   return before != nullptr && before->ByOthers(value.key, to, demanding_) ? best * kCostOfShared : best;
@@ -166,7 +166,7 @@ Reason Context::ReasonOf(const LocalValue& value, const Sharding& to, const Resh
   for (const Version& version : VersionsOf(value)) {
     const std::optional<Sharding> from = AdoptManual(version.sharding, to.manual);
     if (!from) continue;
-    const double cost = module_->planner.Cost(*from, to, value.global);
+    const double cost = module_->planner->Cost(*from, to, value.global);
     if (cost > reason.cost) reason.others.emplace_back(from->ToString(), cost);
   }
   return reason;
@@ -191,7 +191,7 @@ absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sha
   for (const Version& version : VersionsOf(value)) {
     auto from = AdoptManual(version.sharding, to.manual);
     if (!from) continue;
-    auto plan = module_->planner.Plan(*from, to, value.global);
+    auto plan = module_->planner->Plan(*from, to, value.global);
     if (!plan.ok()) {
       failure = plan.status();
       continue;
@@ -218,7 +218,7 @@ absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sha
     whole.unreduced.clear();
     GW_ASSIGN_OR_RETURN(made, Remake(this, value, whole));
     if (whole != to) {
-      GW_ASSIGN_OR_RETURN(const ReshardPlan* partial, module_->planner.Plan(whole, to, value.global));
+      GW_ASSIGN_OR_RETURN(const ReshardPlan* partial, module_->planner->Plan(whole, to, value.global));
       made = EmitReshard(*partial, &collectives_, made);
     }
   } else {

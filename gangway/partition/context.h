@@ -26,7 +26,7 @@ struct ModuleState {
   const hlo::Module* source = nullptr;
   hlo::Module* target = nullptr;
   MeshRef mesh;  // where shardings are expressed
-  ReshardPlanner planner;
+  ReshardPlanner* planner = nullptr;
   int64_t next_channel = 1;
   int nesting = 0;  // computations being localized now, each called by the one before
   std::vector<Fallback> fallbacks;

@@ -96,7 +96,7 @@ double ShareOfSum(const Instruction& instruction, const Sharding& sharding, cons
 double CostToUsers(const Instruction& instruction, int64_t leaf, const Sharding& sharding, const Sharding& wanted,
                    Context& context) {
   const Shape shape = WithoutLayout(Leaves(instruction.shape())[leaf]);
-  ReshardPlanner& planner = context.module().planner;
+  ReshardPlanner& planner = *context.module().planner;
   const Demands* before = context.module().options.before;
   const std::vector<Sharding> demanded = before == nullptr ? Shardings{} : before->Of({&instruction, leaf});
   if (demanded.empty()) return planner.Cost(sharding, wanted, shape);

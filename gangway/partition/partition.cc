@@ -96,7 +96,9 @@ void CopyConfig(const hlo::Module& source, hlo::Module* target) {
 absl::StatusOr<Partitioned> PartitionModule(const hlo::Module& module, const PartitionOptions& options) {
   Partitioned result;
   result.module = std::make_unique<hlo::Module>(module.name());
+  ReshardPlanner planner;
   ModuleState state;
+  state.planner = options.planner != nullptr ? options.planner : &planner;
   state.source = &module;
   state.options = options;
   state.target = result.module.get();

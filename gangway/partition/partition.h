@@ -21,6 +21,8 @@ struct Fallback {
   int64_t bytes = 0;  // of its result
 };
 
+class ReshardPlanner;
+
 struct Partitioned {
   std::unique_ptr<hlo::Module> module;
   Shardings parameters;  // one per leaf of the entry's parameters, as the per-device program takes them
@@ -39,6 +41,8 @@ struct PartitionOptions {
   // Only splits that operands and results show, nothing brought about for the operation's sake.
   bool plain = false;
   bool record_reasons = false;
+  // Remembers reshards from run to run; null: only within this one.
+  ReshardPlanner* planner = nullptr;
 };
 
 // Instructions without shardings count as replicated. Collectives of the result name partitions by their number in the

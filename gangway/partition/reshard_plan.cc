@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
 #include "gangway/mesh/geometry.h"
@@ -128,6 +130,24 @@ std::string DigitsToString(const ReshardStage& stage, const ReshardStep& step) {
   return text;
 }
 
+// Of a sharding what Closed() keeps.
+struct Placement {
+  const Sharding& of;
+
+  Reduction reduction() const { return of.unreduced.empty() ? Reduction::kSum : of.reduction; }
+
+  friend bool operator==(const Placement& a, const Placement& b) {
+    auto alike = [](const DimSharding& x, const DimSharding& y) { return x.axes == y.axes; };
+    return SameMesh(a.of.mesh, b.of.mesh) && a.reduction() == b.reduction() && a.of.unreduced == b.of.unreduced &&
+           a.of.manual == b.of.manual && absl::c_equal(a.of.dims, b.of.dims, alike);
+  }
+  template <typename H>
+  friend H AbslHashValue(H h, const Placement& p) {
+    for (const DimSharding& dim : p.of.dims) h = H::combine(std::move(h), dim.axes);
+    return H::combine(std::move(h), p.of.unreduced, static_cast<int>(p.reduction()), p.of.manual);
+  }
+};
+
 }  // namespace
 
 absl::string_view StepName(StepKind kind) {
@@ -188,6 +208,7 @@ absl::StatusOr<ReshardPlan> PlanReshard(const Sharding& from_in, const Sharding&
 }
 
 absl::StatusOr<const ReshardPlan*> ReshardPlanner::Plan(const Sharding& from, const Sharding& to, const Shape& shape) {
+  if (auto it = plans_.find(Question(from, to, shape)); it != plans_.end()) return it->second.get();
   Key key{from.Closed(), to.Closed(), WithoutLayout(shape)};
   auto it = plans_.find(key);
   if (it == plans_.end()) {
@@ -195,6 +216,14 @@ absl::StatusOr<const ReshardPlan*> ReshardPlanner::Plan(const Sharding& from, co
     it = plans_.emplace(std::move(key), std::make_unique<ReshardPlan>(std::move(plan))).first;
   }
   return it->second.get();
+}
+
+size_t ReshardPlanner::Hash::operator()(const Question& question) const {
+  return absl::HashOf(Placement{question.from}, Placement{question.to}, question.shape);
+}
+
+bool ReshardPlanner::Equal::operator()(const Question& a, const Question& b) const {
+  return Placement{a.from} == Placement{b.from} && Placement{a.to} == Placement{b.to} && a.shape == b.shape;
 }
 
 double ReshardPlanner::Cost(const Sharding& from, const Sharding& to, const Shape& shape) {

@@ -64,23 +64,34 @@ absl::StatusOr<ReshardPlan> PlanReshard(const Sharding& from, const Sharding& to
 // Remembers plans; one per compilation, one thread.
 class ReshardPlanner {
  public:
+  // Owned by the planner.
   absl::StatusOr<const ReshardPlan*> Plan(const Sharding& from, const Sharding& to, const Shape& shape);
   // Cost of the plan; a large number when there is none.
   double Cost(const Sharding& from, const Sharding& to, const Shape& shape);
 
  private:
   struct Key {
-    Sharding from, to;
-    Shape shape;
-    friend bool operator==(const Key& a, const Key& b) {
-      return a.from == b.from && a.to == b.to && a.shape == b.shape;
-    }
-    template <typename H>
-    friend H AbslHashValue(H h, const Key& k) {
-      return H::combine(std::move(h), k.from, k.to, k.shape);
-    }
+    Sharding from, to;  // closed
+    Shape shape;        // without layout
   };
-  absl::flat_hash_map<Key, std::unique_ptr<ReshardPlan>> plans_;
+  // Most questions are asked again: they find their answer without a copy, whatever openness they come with.
+  struct Question {
+    Question(const Key& key) : Question(key.from, key.to, key.shape) {}  // NOLINT(google-explicit-constructor)
+    Question(const Sharding& from, const Sharding& to, const Shape& shape) : from(from), to(to), shape(shape) {}
+
+    const Sharding& from;
+    const Sharding& to;
+    const Shape& shape;
+  };
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(const Question& question) const;
+  };
+  struct Equal {
+    using is_transparent = void;
+    bool operator()(const Question& a, const Question& b) const;
+  };
+  absl::flat_hash_map<Key, std::unique_ptr<ReshardPlan>, Hash, Equal> plans_;
 };
 
 }  // namespace gangway::partition

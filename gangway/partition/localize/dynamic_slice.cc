@@ -57,7 +57,7 @@ absl::Status LocalizeDynamicSlice(const Instruction& instruction, Context& conte
   const Shape shape = WithoutLayout(instruction.shape());
   Sharding wanted = context.Wanted(instruction);
   wanted.manual = result.manual;
-  const double by_parts = context.module().planner.Cost(result, wanted, shape);
+  const double by_parts = context.module().planner->Cost(result, wanted, shape);
   if (context.ReshardCost(value, gathered) <= by_parts) return LocalizeByChoice(instruction, context);
 
   Builder& builder = context.builder();

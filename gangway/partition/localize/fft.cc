@@ -95,7 +95,7 @@ class FftPlan {
                   [&](int64_t d) { return std::find(stage.dims.begin(), stage.dims.end(), d) != stage.dims.end(); });
     // Before the first stage the value itself is resharded.
     cost_ += stages_.empty() ? context_.ReshardCost(value_, sharding)
-                             : context_.module().planner.Cost(stages_.back().sharding, sharding, shape_);
+                             : context_.module().planner->Cost(stages_.back().sharding, sharding, shape_);
     shape_ = Transformed(shape_, stage);
     stages_.push_back(std::move(stage));
   }

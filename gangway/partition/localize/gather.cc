@@ -127,7 +127,7 @@ absl::Status LocalizeGather(const Instruction& instruction, Context& context) {
   Sharding wanted = context.Wanted(instruction);
   wanted.manual = result.manual;
   const Shape shape = WithoutLayout(instruction.shape());
-  const double by_parts = context.ReshardCost(value, operand) + context.module().planner.Cost(result, wanted, shape) +
+  const double by_parts = context.ReshardCost(value, operand) + context.module().planner->Cost(result, wanted, shape) +
                           context.ReshardCost(context.Value(*instruction.operand(1)), plan.operands[1]);
   GW_ASSIGN_OR_RETURN(const OpPlan by_rule, PlanOp(instruction, rule, OptionsFor(instruction), context));
   if (by_rule.cost <= by_parts) return LocalizeByChoice(instruction, context);

@@ -166,6 +166,8 @@ void Session::Dispatch(const IfrtRequest& request) {
       return HandleRemap(*this, request.remap_arrays_request(), reply);
     case IfrtRequest::kBitcastArraysRequest:
       return HandleBitcast(*this, request.bitcast_arrays_request(), reply);
+    case IfrtRequest::kReshardArraysRequest:
+      return HandleReshard(*this, request.reshard_arrays_request(), reply);
     case IfrtRequest::kCopyToHostBufferRequest:
       return HandleCopyToHost(*this, request.copy_to_host_buffer_request(), reply);
     case IfrtRequest::kCopyArraysRequest:

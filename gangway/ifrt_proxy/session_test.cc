@@ -135,12 +135,40 @@ TEST_F(SessionTest, WrongSizesAndUnknownHandlesAreNamed) {
 
 TEST_F(SessionTest, UnservedRequestsAreRefusedByName) {
   IfrtRequest request;
-  request.mutable_reshard_arrays_request();
+  request.mutable_loaded_executable_mpmd_metadata_request();
   IfrtResponse response = Call(request);
   EXPECT_EQ(response.response_metadata().status().code(), tensorflow::error::UNIMPLEMENTED);
-  EXPECT_EQ(response.response_metadata().status().message(), "gangway does not serve reshard_arrays_request");
+  EXPECT_EQ(response.response_metadata().status().message(),
+            "gangway does not serve loaded_executable_mpmd_metadata_request");
   EXPECT_EQ(response.response_case(), IfrtResponse::RESPONSE_NOT_SET);
   Call(IfrtRequest());  // without a case: answered as well
+}
+
+TEST_F(SessionTest, WhatARefusedRequestShouldHaveMadeSaysWhyItIsNot) {
+  IfrtRequest request;
+  request.mutable_reshard_arrays_request()->add_result_handles(11);
+  EXPECT_EQ(Call(request).response_metadata().status().code(), tensorflow::error::UNIMPLEMENTED);
+  EXPECT_EQ(CopyToHost(11, 78).response_metadata().status().code(), tensorflow::error::UNIMPLEMENTED);
+}
+
+TEST_F(SessionTest, RemapByDevices) {
+  MakeArray(1, "ab");
+  IfrtRequest request;
+  auto* remap = request.mutable_remap_arrays_request();
+  remap->add_array_handles(1);
+  remap->add_result_handles(2);
+  auto* spec = remap->mutable_plan()->add_output_specs();
+  *spec->mutable_dtype() = ToProto(DType::kS8);
+  spec->mutable_shape()->add_dims(2);
+  *spec->mutable_sharding() = OnDevice(0);
+  auto* made = remap->mutable_plan()->add_input_devices_for_output();
+  auto* source = made->add_input_devices();
+  source->mutable_device_list()->add_device_ids(0);
+  EXPECT_EQ(Call(request).response_metadata().status().code(), 0);
+  EXPECT_EQ(CopyToHost(2, 78).response_metadata().status().code(), 0);
+  source->mutable_device_list()->set_device_ids(0, 5);
+  IfrtResponse response = Call(request);
+  EXPECT_EQ(response.response_metadata().status().message(), "remap plan: an array has no shard on device 5");
 }
 
 class ExecutableTest : public SessionTest {

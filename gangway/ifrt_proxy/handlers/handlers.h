@@ -35,6 +35,7 @@ void HandleDisassemble(Session& session, const wire::DisassembleIntoSingleDevice
                        const Reply& reply);
 void HandleRemap(Session& session, const wire::RemapArraysRequest& request, const Reply& reply);
 void HandleBitcast(Session& session, const wire::BitcastArraysRequest& request, const Reply& reply);
+void HandleReshard(Session& session, const wire::ReshardArraysRequest& request, const Reply& reply);
 void HandleCopyArrays(Session& session, const wire::CopyArraysRequest& request, const Reply& reply);
 void HandleFullyReplicatedShard(Session& session, const wire::FullyReplicatedShardRequest& request, const Reply& reply);
 

@@ -74,59 +74,117 @@ absl::StatusOr<std::vector<int64_t>> Positions(const Ints& start, const Ints& en
   return positions;
 }
 
-// Takes the inputs apart, moves shards as the plan says, joins the outputs; the single-device views are dropped again.
-absl::StatusOr<std::vector<ArrayId>> Remap(Session& session, const wire::RemapArraysRequest& request) {
-  controller::Controller& controller = session.controller();
-  GW_ASSIGN_OR_RETURN(std::vector<ArrayId> inputs, session.Arrays(request.array_handles()));
-  std::vector<std::vector<ArrayId>> parts;
-  auto release_parts = [&] {
-    for (const auto& list : parts) {
-      for (ArrayId part : list) controller.Release(part);
+// Shard `from` of input `in` becomes shard `to` of output `out`; all are positions.
+struct ShardMove {
+  size_t in = 0;
+  size_t from = 0;
+  size_t out = 0;
+  size_t to = 0;
+};
+
+// A plan says where shards go by their positions, or (jaxlib 0.12) by the devices that keep theirs.
+absl::StatusOr<std::vector<ShardMove>> MovesByPosition(const xla::ifrt::RemapPlanProto& plan,
+                                                       const std::vector<ArraySpec>& inputs,
+                                                       const std::vector<ArraySpec>& outputs) {
+  std::vector<ShardMove> moves;
+  for (const auto& mapping : plan.mappings()) {
+    const auto in = static_cast<size_t>(mapping.in_array()), out = static_cast<size_t>(mapping.out_array());
+    if (in >= inputs.size() || out >= outputs.size()) {
+      return absl::InvalidArgumentError("remap plan: array index out of range");
     }
-  };
-  for (ArrayId input : inputs) {
-    auto list = controller.Disassemble(session.id(), input);
-    if (!list.ok()) {
-      release_parts();
-      return list.status();
+    GW_ASSIGN_OR_RETURN(auto from, Positions(mapping.from_start(), mapping.from_end(), mapping.from_step(),
+                                             static_cast<int64_t>(inputs[in].devices.size())));
+    GW_ASSIGN_OR_RETURN(auto to, Positions(mapping.to_start(), mapping.to_end(), mapping.to_step(),
+                                           static_cast<int64_t>(outputs[out].devices.size())));
+    if (from.size() != to.size()) return absl::InvalidArgumentError("remap plan: mapping sizes differ");
+    for (size_t i = 0; i < from.size(); ++i) {
+      moves.push_back({in, static_cast<size_t>(from[i]), out, static_cast<size_t>(to[i])});
     }
-    parts.push_back(*std::move(list));
   }
-  auto remap = [&]() -> absl::StatusOr<std::vector<ArrayId>> {
-    std::vector<ArraySpec> specs;
-    std::vector<std::vector<std::optional<ArrayId>>> slots;
-    for (const auto& spec : request.plan().output_specs()) {
-      GW_ASSIGN_OR_RETURN(specs.emplace_back(), MakeArraySpec(spec));
-      slots.emplace_back(specs.back().devices.size());
-    }
-    for (const auto& mapping : request.plan().mappings()) {
-      if (mapping.in_array() < 0 || mapping.in_array() >= static_cast<int>(parts.size()) || mapping.out_array() < 0 ||
-          mapping.out_array() >= static_cast<int>(slots.size())) {
+  return moves;
+}
+
+absl::StatusOr<size_t> PositionOf(int device, const ArraySpec& spec) {
+  for (size_t i = 0; i < spec.devices.size(); ++i) {
+    if (spec.devices[i].value() == device) return i;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("remap plan: an array has no shard on device ", device));
+}
+
+absl::StatusOr<std::vector<ShardMove>> MovesByDevice(const xla::ifrt::RemapPlanProto& plan,
+                                                     const std::vector<ArraySpec>& inputs,
+                                                     const std::vector<ArraySpec>& outputs) {
+  std::vector<ShardMove> moves;
+  for (const auto& made : plan.input_devices_for_output()) {
+    const auto out = static_cast<size_t>(made.out_array());
+    for (const auto& source : made.input_devices()) {
+      const auto in = static_cast<size_t>(source.in_array());
+      if (in >= inputs.size() || out >= outputs.size()) {
         return absl::InvalidArgumentError("remap plan: array index out of range");
       }
-      const auto& in = parts[mapping.in_array()];
-      auto& out = slots[mapping.out_array()];
-      GW_ASSIGN_OR_RETURN(auto from,
-                          Positions(mapping.from_start(), mapping.from_end(), mapping.from_step(), in.size()));
-      GW_ASSIGN_OR_RETURN(auto to, Positions(mapping.to_start(), mapping.to_end(), mapping.to_step(), out.size()));
-      if (from.size() != to.size()) return absl::InvalidArgumentError("remap plan: mapping sizes differ");
-      for (size_t i = 0; i < from.size(); ++i) out[to[i]] = in[from[i]];
-    }
-    std::vector<ArrayId> outputs;
-    for (size_t i = 0; i < specs.size(); ++i) {
-      std::vector<ArrayId> shards;
-      for (const auto& slot : slots[i]) {
-        if (!slot.has_value()) return absl::InvalidArgumentError("remap plan: an output shard has no input");
-        shards.push_back(*slot);
+      for (int32_t device : source.device_list().device_ids()) {
+        GW_ASSIGN_OR_RETURN(const size_t from, PositionOf(device, inputs[in]));
+        GW_ASSIGN_OR_RETURN(const size_t to, PositionOf(device, outputs[out]));
+        moves.push_back({in, from, out, to});
       }
-      GW_ASSIGN_OR_RETURN(ArrayId output, controller.Assemble(session.id(), std::move(specs[i]), shards));
-      outputs.push_back(output);
     }
-    return outputs;
-  };
-  auto outputs = remap();
-  release_parts();
-  if (outputs.ok() && DonatesInput(request.copy_semantics())) {
+  }
+  return moves;
+}
+
+// The single-device views of arrays that are taken apart, dropped at the end.
+class Parts {
+ public:
+  explicit Parts(Session& session) : session_(session) {}
+  ~Parts() {
+    for (const auto& list : parts_) {
+      for (ArrayId part : list) session_.controller().Release(part);
+    }
+  }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+
+  absl::Status Add(ArrayId array) {
+    GW_ASSIGN_OR_RETURN(parts_.emplace_back(), session_.controller().Disassemble(session_.id(), array));
+    return absl::OkStatus();
+  }
+  ArrayId At(size_t array, size_t shard) const { return parts_[array][shard]; }
+
+ private:
+  Session& session_;
+  std::vector<std::vector<ArrayId>> parts_;
+};
+
+absl::StatusOr<std::vector<ArrayId>> Remap(Session& session, const wire::RemapArraysRequest& request) {
+  controller::Controller& controller = session.controller();
+  GW_ASSIGN_OR_RETURN(const std::vector<ArrayId> inputs, session.Arrays(request.array_handles()));
+  std::vector<ArraySpec> from, to;
+  Parts parts(session);
+  for (ArrayId input : inputs) {
+    GW_ASSIGN_OR_RETURN(const ArraySpec* spec, controller.Spec(input));
+    from.push_back(*spec);
+    GW_RETURN_IF_ERROR(parts.Add(input));
+  }
+  for (const auto& spec : request.plan().output_specs()) {
+    GW_ASSIGN_OR_RETURN(to.emplace_back(), MakeArraySpec(spec));
+  }
+  const bool by_device = request.plan().input_devices_for_output_size() > 0;
+  GW_ASSIGN_OR_RETURN(const std::vector<ShardMove> moves,
+                      by_device ? MovesByDevice(request.plan(), from, to) : MovesByPosition(request.plan(), from, to));
+  std::vector<std::vector<std::optional<ArrayId>>> slots;
+  for (const ArraySpec& spec : to) slots.emplace_back(spec.devices.size());
+  for (const ShardMove& move : moves) slots[move.out][move.to] = parts.At(move.in, move.from);
+  std::vector<ArrayId> outputs;
+  for (size_t i = 0; i < to.size(); ++i) {
+    std::vector<ArrayId> shards;
+    for (const auto& slot : slots[i]) {
+      if (!slot.has_value()) return absl::InvalidArgumentError("remap plan: an output shard has no input");
+      shards.push_back(*slot);
+    }
+    GW_ASSIGN_OR_RETURN(ArrayId output, controller.Assemble(session.id(), std::move(to[i]), shards));
+    outputs.push_back(output);
+  }
+  if (DonatesInput(request.copy_semantics())) {
     for (ArrayId input : inputs) (void)controller.Delete(input);
   }
   return outputs;
@@ -214,6 +272,14 @@ void HandleBitcast(Session& session, const wire::BitcastArraysRequest& request, 
                [](IfrtResponse* response, uint64_t handle) {
                  response->mutable_bitcast_arrays_response()->add_array_handles(handle);
                });
+}
+
+// Splitting arrays in another way, on other devices too, is a program; clients that can run one do not ask for this.
+void HandleReshard(Session& session, const wire::ReshardArraysRequest& request, const Reply& reply) {
+  const absl::Status refused =
+      absl::UnimplementedError("gangway does not serve reshard_arrays_request: use jax.device_put or jax.jit");
+  for (uint64_t handle : request.result_handles()) session.PoisonArray(handle, refused);
+  reply.Fail(refused);
 }
 
 void HandleCopyArrays(Session& session, const wire::CopyArraysRequest& request, const Reply& reply) {

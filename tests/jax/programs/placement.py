@@ -44,6 +44,35 @@ def sub_meshes():
     return y, jax.jit(lambda z: z @ z, out_shardings=on(b, "y", "x"))(z)
 
 
+def split_and_concatenated_by_mesh_axis():
+    # What pathwaysutils calls; JAX has no public name for it.
+    from jaxlib import _pathways
+
+    devices = np.array(jax.devices()).reshape(4, 2)
+    x = put(normal(8, 8), Mesh(devices, ("x", "y")), "x", "y")
+    halves = [Mesh(half, ("x", "y")) for half in (devices[:2], devices[2:])]
+    parts = _pathways._split_by_mesh_axis(
+        arrays=[x],
+        sharded_dim_idxs=[0],
+        mesh_axis_sizes=(4, 2),
+        mesh_axis_idx=0,
+        mesh_axis_sections=[2, 4],
+        submesh_shardings=[[on(half, "x", "y") for half in halves]],
+        donate=False,
+    )[0]
+    doubled = [jax.jit(lambda x: 2 * x)(part) for part in parts]
+    joined = _pathways._concatenate_by_mesh_axis(
+        arrays=[doubled],
+        sharded_dim_idxs=[0],
+        mesh_axis_sizes=(4, 2),
+        mesh_axis_idx=0,
+        mesh_axis_sections=[2, 4],
+        out_shardings=[x.sharding],
+        donate=True,
+    )
+    return parts, joined
+
+
 def permuted_devices():
     m = Mesh(np.array(jax.devices())[[3, 1, 0, 2, 7, 6, 4, 5]].reshape(4, 2), ("x", "y"))
     x = put(normal(8, 8), m, "x", "y")

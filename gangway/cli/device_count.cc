@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -30,10 +31,17 @@ absl::StatusOr<Mesh> ParseMesh(const std::string& text) {
 
 }  // namespace
 
-absl::StatusOr<int64_t> DeviceCount(int64_t devices, const std::string& mesh_text, hlo::Module* module) {
+void AddDeviceOptions(CLI::App& command, DeviceOptions* options) {
+  command.add_option("--devices", options->devices, "Number of devices, where the program does not say")
+      ->check(CLI::Range(1, 1 << 24));
+  command.add_option("--mesh", options->mesh, "Mesh where the program has none, for example data=4,model=2");
+}
+
+absl::StatusOr<int64_t> DeviceCount(const DeviceOptions& options, hlo::Module* module) {
+  const int64_t devices = options.devices;
   int64_t of_mesh = 0;
-  if (!mesh_text.empty()) {
-    GW_ASSIGN_OR_RETURN(Mesh mesh, ParseMesh(mesh_text));
+  if (!options.mesh.empty()) {
+    GW_ASSIGN_OR_RETURN(Mesh mesh, ParseMesh(options.mesh));
     of_mesh = mesh.size();
     if (module->meshes().empty()) module->meshes().emplace_back("mesh", std::make_shared<const Mesh>(std::move(mesh)));
   }

@@ -1,4 +1,4 @@
-// How many devices a program in a file is to be partitioned for.
+// How many devices a program in a file is to be partitioned for: the options that say so, and what they come to.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,22 @@
 #include "absl/status/statusor.h"
 #include "gangway/hlo/module.h"
 
+namespace CLI {
+class App;
+}
+
 namespace gangway::cli {
 
-// As asked (`devices` above 0, `mesh` such as "data=4,model=2"), else as the program's meshes say, else its header. A
-// mesh that is asked for becomes the program's where it has none.
-absl::StatusOr<int64_t> DeviceCount(int64_t devices, const std::string& mesh, hlo::Module* module);
+struct DeviceOptions {
+  int64_t devices = 0;  // above 0: as asked
+  std::string mesh;     // "data=4,model=2"; "" for none
+};
+
+// --devices and --mesh.
+void AddDeviceOptions(CLI::App& command, DeviceOptions* options);
+
+// As asked, else as the program's meshes say, else its header. A mesh that is asked for becomes the program's where it
+// has none.
+absl::StatusOr<int64_t> DeviceCount(const DeviceOptions& options, hlo::Module* module);
 
 }  // namespace gangway::cli

@@ -23,8 +23,7 @@ struct PartitionOptions {
   std::string input;
   std::string output = "-";
   bool stats = false;
-  int64_t devices = 0;
-  std::string mesh;
+  DeviceOptions devices;
   bool proto = false;
 };
 
@@ -76,7 +75,7 @@ absl::Status Partition(const PartitionOptions& options) {
   StageTimes times;
   GW_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, ReadProgram(options.input));
   compile::CompileOptions compile_options;
-  GW_ASSIGN_OR_RETURN(compile_options.num_partitions, DeviceCount(options.devices, options.mesh, module.get()));
+  GW_ASSIGN_OR_RETURN(compile_options.num_partitions, DeviceCount(options.devices, module.get()));
   compile_options.host_collectives = false;
   compile_options.dump = [&times](absl::string_view stage, const hlo::Module&) { times(stage); };
   GW_ASSIGN_OR_RETURN_WITH(compile::CompiledProgram program, compile::CompileModule(std::move(module), compile_options),
@@ -113,9 +112,7 @@ void AddPartitionCommand(CLI::App& app, Action* action) {
       "--stats", options->stats,
       "Print statistics as JSON instead of the program (which -o still writes): collectives with counts and "
       "bytes received per device, loop bodies times their trip count; flops; memory; replicated fallbacks");
-  command->add_option("--devices", options->devices, "Number of devices, where the program does not say")
-      ->check(CLI::Range(1, 1 << 24));
-  command->add_option("--mesh", options->mesh, "Mesh where the program has none, for example data=4,model=2");
+  AddDeviceOptions(*command, &options->devices);
   command->add_flag("--proto", options->proto, "Write an HloModuleProto instead of text");
   command->callback([options, action] {
     *action = [options] {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "gangway/cost/collective_bytes.h"
 #include "gangway/cost/trip_count.h"
+#include "gangway/explain/spec.h"
 #include "gangway/mesh/geometry.h"
 
 namespace gangway::explain {

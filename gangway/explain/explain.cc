@@ -9,7 +9,9 @@
 #include "gangway/explain/collect.h"
 #include "gangway/explain/program.h"
 #include "gangway/explain/remedy.h"
+#include "gangway/explain/spec.h"
 #include "gangway/mesh/geometry.h"
+#include "gangway/propagate/main_mesh.h"
 
 namespace gangway::explain {
 
@@ -27,9 +29,45 @@ std::vector<Tensor> Interface(const std::vector<compile::ValueInfo>& values) {
   return tensors;
 }
 
+// The program as it is when its shardings are completed: explanations name its instructions.
+absl::StatusOr<std::unique_ptr<hlo::Module>> Cleaned(std::unique_ptr<hlo::Module> module,
+                                                     compile::CompileOptions options) {
+  std::unique_ptr<hlo::Module> cleaned;
+  options.host_collectives = false;
+  options.dump = [&](absl::string_view stage, const hlo::Module& now) {
+    if (stage == "cleaned") cleaned = now.Clone();
+  };
+  GW_RETURN_IF_ERROR(compile::CompileModule(std::move(module), options).status());
+  if (cleaned == nullptr) return absl::InvalidArgumentError("annotations for a program of one device");
+  return cleaned;
+}
+
+absl::Status AddAnnotation(const Annotation& annotation, hlo::Module* module) {
+  std::vector<const hlo::Computation*> computations;
+  for (const auto& computation : module->computations()) computations.push_back(computation.get());
+  const MeshRef mesh = propagate::ChooseMesh(*module, computations);
+  bool found = false;
+  for (const auto& computation : module->computations()) {
+    for (const auto& instruction : computation->instructions()) {
+      if (instruction->name() != annotation.instruction) continue;
+      if (!instruction->shape().IsArray()) return absl::InvalidArgumentError("only an array can be annotated");
+      GW_ASSIGN_OR_RETURN(Sharding sharding, ParseSpec(annotation.spec, mesh, instruction->shape().rank()));
+      instruction->set_shardings(Shardings{std::move(sharding)});
+      found = true;
+    }
+  }
+  return found ? absl::OkStatus() : absl::NotFoundError("the program has no such instruction");
+}
+
 }  // namespace
 
 absl::StatusOr<Explanation> Explain(std::unique_ptr<hlo::Module> module, const ExplainOptions& options) {
+  if (!options.annotations.empty()) {
+    GW_ASSIGN_OR_RETURN(module, Cleaned(std::move(module), options.compile));
+  }
+  for (const Annotation& annotation : options.annotations) {
+    GW_RETURN_IF_ERROR_WITH(AddAnnotation(annotation, module.get()), annotation.instruction);
+  }
   std::unique_ptr<hlo::Module> cleaned, completed;
   compile::Records records;
   compile::CompileOptions compile = options.compile;

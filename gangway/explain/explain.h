@@ -87,15 +87,24 @@ struct Explanation {
   std::vector<std::string> conflicts;  // annotations and choices that could not both hold
 };
 
+// `spec` on the result of an instruction, as if the user had written it there.
+struct Annotation {
+  std::string instruction;  // as explanations name it
+  std::string spec;         // P('data', None)
+};
+
 struct ExplainOptions {
   compile::CompileOptions compile;
+  std::vector<Annotation> annotations;  // added to the program's own before anything else
   cost::Machine machine;
   int64_t min_tensor_bytes = 1 << 20;
   int64_t max_tensors = 50;
   double remedy_seconds = 1.5;  // stop trying annotations after this long; the dearest collectives are tried first
+  std::vector<std::string> remedies_for;  // the collectives for which remedies are looked for; empty: all
 };
 
-// Takes the module as the user wrote it. Errors are those of compilation.
+// Takes the module as the user wrote it. Errors are those of compilation; NOT_FOUND and INVALID_ARGUMENT name an
+// annotation that does not fit.
 absl::StatusOr<Explanation> Explain(std::unique_ptr<hlo::Module> module, const ExplainOptions& options);
 
 // The largest of the tensors that every device holds in full; null when there is none.

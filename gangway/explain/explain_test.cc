@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gangway/explain/bytes.h"
+#include "gangway/explain/spec.h"
 #include "gangway/hlo/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,16 +16,20 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // `@[{'x'}, {}]@` stands for a sharding over the mesh.
-Explanation ExplainText(absl::string_view entry, int64_t devices = 8, double remedy_seconds = 60) {
+absl::StatusOr<Explanation> TryExplain(absl::string_view entry, ExplainOptions options) {
   const std::string text = absl::StrReplaceAll(entry, {{"@[", "sharding={mesh['data'=4,'model'=2], ["}, {"]@", "]}"}});
   absl::StatusOr<std::unique_ptr<hlo::Module>> module = hlo::ParseModule(absl::StrCat("HloModule m\n\n", text));
   EXPECT_TRUE(module.ok()) << module.status();
-  ExplainOptions options;
-  options.compile.num_partitions = devices;
   options.machine = *cost::MachineByName("h100");
   options.min_tensor_bytes = 1;
+  return Explain(*std::move(module), options);
+}
+
+Explanation ExplainText(absl::string_view entry, int64_t devices = 8, double remedy_seconds = 60) {
+  ExplainOptions options;
+  options.compile.num_partitions = devices;
   options.remedy_seconds = remedy_seconds;
-  absl::StatusOr<Explanation> explanation = Explain(*std::move(module), options);
+  absl::StatusOr<Explanation> explanation = TryExplain(entry, options);
   EXPECT_TRUE(explanation.ok()) << explanation.status();
   return *std::move(explanation);
 }
@@ -54,6 +59,51 @@ TEST(ExplainTest, ARemedyIsOneThatWasTried) {
   ASSERT_THAT(explanation.collectives, SizeIs(1));
   ASSERT_TRUE(explanation.collectives[0].remedy.has_value()) << ToText(explanation);
   EXPECT_LT(explanation.collectives[0].remedy->bytes_after, explanation.bytes);
+}
+
+TEST(ExplainTest, ARemedyAppliedRemovesTheCollective) {
+  const Explanation before = ExplainText(kGather);
+  ASSERT_TRUE(!before.collectives.empty() && before.collectives[0].remedy.has_value()) << ToText(before);
+  const Remedy& remedy = *before.collectives[0].remedy;
+  ExplainOptions options;
+  options.compile.num_partitions = 8;
+  options.annotations = {{remedy.place.instruction, remedy.spec}};
+  const absl::StatusOr<Explanation> after = TryExplain(kGather, options);
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(after->bytes, remedy.bytes_after);
+}
+
+TEST(ExplainTest, AnnotationsThatDoNotFitAreNamed) {
+  for (const auto& [instruction, spec] : std::vector<std::pair<std::string, std::string>>{
+           {"nobody", "P()"}, {"n", "P('data'"}, {"n", "P('nowhere')"}, {"n", "P(None, None, 'data')"}}) {
+    ExplainOptions options;
+    options.compile.num_partitions = 8;
+    options.annotations = {{instruction, spec}};
+    const absl::Status status = TryExplain(kGather, options).status();
+    EXPECT_THAT(std::string(status.message()), HasSubstr(instruction)) << spec;
+  }
+}
+
+TEST(ExplainTest, RemediesForSomeCollectivesOnly) {
+  ExplainOptions options;
+  options.compile.num_partitions = 8;
+  options.remedies_for = {"another"};
+  const absl::StatusOr<Explanation> explanation = TryExplain(kGather, options);
+  ASSERT_TRUE(explanation.ok() && !explanation->collectives.empty());
+  EXPECT_FALSE(explanation->collectives[0].remedies_tried);
+}
+
+TEST(SpecTest, RoundTrip) {
+  const auto mesh = std::make_shared<const Mesh>(*Mesh::Make({{"x", 4}, {"y", 2}}));
+  for (const char* text : {"P()", "P('x')", "P(None, 'y')", "P(('x','y'))", "P('y', None, 'x')", "P('x':(2)2, 'y')"}) {
+    const absl::StatusOr<Sharding> sharding = ParseSpec(text, mesh, 3);
+    ASSERT_TRUE(sharding.ok()) << text << ": " << sharding.status();
+    EXPECT_EQ(SpecOf(*sharding), text);
+  }
+  EXPECT_EQ(SpecOf(*ParseSpec("P( ('x', ), None, )", mesh, 3)), "P('x')");
+  for (const char* text : {"", "P", "P(", "P('x', 'x')", "P('x',,)", "P(None,None,None,None)", "P() P()"}) {
+    EXPECT_FALSE(ParseSpec(text, mesh, 3).ok()) << text;
+  }
 }
 
 TEST(ExplainTest, NoTimeNoRemedies) {

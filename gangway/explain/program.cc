@@ -4,40 +4,16 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "gangway/explain/spec.h"
 
 namespace gangway::explain {
 namespace {
 
 constexpr size_t kMaxPathLength = 64;
 
-absl::string_view WithoutBraces(absl::string_view axes) { return absl::StripSuffix(absl::StripPrefix(axes, "{"), "}"); }
-
-// 'x','y':(2)2
-std::string Names(const Mesh& mesh, const AxisList& axes) {
-  return std::string(WithoutBraces(AxesToString(mesh, axes)));
-}
-
 }  // namespace
-
-std::string SpecOf(const Sharding& sharding) {
-  if (sharding.mesh == nullptr) return "P()";
-  if (sharding.IsMaximal()) return absl::StrCat("device ", sharding.mesh->DeviceAt(0));
-  std::vector<std::string> dims;
-  for (const DimSharding& dim : sharding.dims) {
-    const std::string names = Names(*sharding.mesh, dim.axes);
-    dims.push_back(dim.axes.empty() ? "None" : dim.axes.size() == 1 ? names : absl::StrCat("(", names, ")"));
-  }
-  while (!dims.empty() && dims.back() == "None") dims.pop_back();
-  std::string text = absl::StrCat("P(", absl::StrJoin(dims, ", "), ")");
-  if (!sharding.unreduced.empty()) {
-    absl::StrAppend(&text, " with partial results over ", Names(*sharding.mesh, sharding.unreduced));
-  }
-  if (!sharding.manual.empty()) absl::StrAppend(&text, " inside ", Names(*sharding.mesh, sharding.manual));
-  return text;
-}
 
 std::string Place::ToString() const {
   const size_t slash = op_name.rfind('/');
@@ -51,7 +27,7 @@ Program::Program(const hlo::Module& completed, const propagate::PropagationRepor
     for (const auto& instruction : computation->instructions()) by_name_[instruction->name()] = instruction.get();
   }
   for (const propagate::Origin& origin : report.origins) {
-    for (absl::string_view axis : absl::StrSplit(WithoutBraces(origin.axes), ',')) {
+    for (absl::string_view axis : absl::StrSplit(absl::StripSuffix(absl::StripPrefix(origin.axes, "{"), "}"), ',')) {
       origins_.try_emplace({origin.instruction, std::string(axis)}, &origin);
     }
   }
@@ -79,7 +55,7 @@ std::vector<Path> Program::PathsOf(absl::string_view instruction, const Sharding
     if (!sharding.IsSplit(dim)) continue;
     Path path;
     path.dim = dim;
-    path.axes = Names(*sharding.mesh, sharding.dims[dim].axes);
+    path.axes = AxisNames(*sharding.mesh, sharding.dims[dim].axes);
     const std::string axis = path.axes.substr(0, path.axes.find(','));
     std::string at(instruction);
     absl::flat_hash_set<std::string> seen;

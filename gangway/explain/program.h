@@ -12,9 +12,6 @@
 
 namespace gangway::explain {
 
-// P('data', None), as JAX writes a sharding; partial results and manual axes follow in words.
-std::string SpecOf(const Sharding& sharding);
-
 class Program {
  public:
   // Borrows both.

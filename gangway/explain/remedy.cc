@@ -9,6 +9,7 @@
 #include "gangway/base/status.h"
 #include "gangway/compile/records.h"
 #include "gangway/explain/collect.h"
+#include "gangway/explain/spec.h"
 
 namespace gangway::explain {
 namespace {
@@ -23,7 +24,7 @@ struct Candidate {
   Sharding sharding;
 };
 
-Sharding Annotation(Sharding sharding) {
+Sharding AsAnnotation(Sharding sharding) {
   sharding.unreduced.clear();
   return sharding.Closed();
 }
@@ -32,7 +33,7 @@ void AddCandidate(const Program& program, absl::string_view name, const Sharding
                   std::vector<Candidate>* candidates) {
   const Instruction* instruction = program.Find(name);
   if (instruction == nullptr || !Shape::Compatible(instruction->shape(), shape)) return;
-  Candidate candidate{std::string(name), Annotation(sharding)};
+  Candidate candidate{std::string(name), AsAnnotation(sharding)};
   const bool known = std::any_of(candidates->begin(), candidates->end(), [&](const Candidate& other) {
     return other.instruction == candidate.instruction && other.sharding == candidate.sharding;
   });
@@ -109,7 +110,12 @@ void FindRemedies(const hlo::Module& cleaned, const Program& program, const std:
                   const ExplainOptions& options, double bytes, std::vector<Collective>* collectives) {
   const Clock::time_point end =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.remedy_seconds));
+  const auto wanted = [&](const Collective& collective) {
+    const std::vector<std::string>& names = options.remedies_for;
+    return names.empty() || std::find(names.begin(), names.end(), collective.name) != names.end();
+  };
   for (Collective& collective : *collectives) {
+    if (!wanted(collective)) continue;
     for (const Cause& cause : collective.causes) {
       if (!cause.is_reshard) continue;
       for (const Candidate& candidate : CandidatesFor(reasons[*cause.reason], program)) {

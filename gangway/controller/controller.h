@@ -69,6 +69,13 @@ struct Program {
   compile::CompiledProgram compiled;
 };
 
+// What becomes of the array that is copied. Shards that stay on their device are not moved in any case.
+enum class CopySemantics : uint8_t {
+  kShare,   // such a shard is then of both: donated or deleted through one, it is gone for both
+  kCopy,    // each has its own
+  kDonate,  // the copied array is gone, unless no shard had to move
+};
+
 struct ExecuteOptions {
   absl::flat_hash_set<int> non_donatable;  // indices of arguments that must survive although the program donates them
   // Somebody waits for ExecuteResult::done. Otherwise it may lag by some 20 ms, which spares a message per execution;
@@ -125,15 +132,15 @@ class Controller {
   virtual absl::StatusOr<ArrayId> MakeArray(SessionId session, ArraySpec spec, std::vector<HostShard> shards) = 0;
   // An array whose every use fails with `error`.
   virtual ArrayId MakeErrorArray(SessionId session, ArraySpec spec, absl::Status error) = 0;
-  // Views on the same shards, no bytes move: single-device arrays joined, or one array taken apart (per device, in
-  // order).
+  // Views on the same shards, no bytes move, and what is deleted of one is gone for all: single-device arrays joined,
+  // or one array taken apart (per device, in order).
   virtual absl::StatusOr<ArrayId> Assemble(SessionId session, ArraySpec spec, absl::Span<const ArrayId> parts) = 0;
   virtual absl::StatusOr<std::vector<ArrayId>> Disassemble(SessionId session, ArrayId array) = 0;
   // One of the parts: a view on the shard at position `shard`.
   virtual absl::StatusOr<ArrayId> ViewShard(SessionId session, ArrayId array, int shard) = 0;
   // The same data on other devices (shard i goes to devices[i]) and/or in another memory.
   virtual absl::StatusOr<ArrayId> Copy(SessionId session, ArrayId array, std::vector<DeviceId> devices,
-                                       std::optional<std::string> memory_kind, bool donate) = 0;
+                                       std::optional<std::string> memory_kind, CopySemantics semantics) = 0;
   // The same shards under another sharding value or shape of equal bytes per device (no data moves).
   virtual absl::StatusOr<ArrayId> Remap(SessionId session, ArrayId array, ArraySpec spec) = 0;
   // Bytes of one shard, dense row-major.
@@ -141,6 +148,7 @@ class Controller {
   virtual absl::StatusOr<const ArraySpec*> Spec(ArrayId array) const = 0;
   virtual Future<Unit> Ready(ArrayId array) = 0;   // carries the error of a poisoned array
   virtual absl::Status Delete(ArrayId array) = 0;  // frees the data, the id stays known as deleted
+  virtual absl::Status Donate(ArrayId array) = 0;  // likewise, but views on its shards keep them
   virtual absl::StatusOr<bool> IsDeleted(ArrayId array) const = 0;
   virtual void Release(ArrayId array) = 0;  // drops the session's reference; unknown ids are ignored
 

@@ -71,7 +71,7 @@ absl::StatusOr<const ArrayRecord*> RuntimeController::FindArray(ArrayId id) cons
 
 absl::StatusOr<ArrayRecord*> RuntimeController::UsableArray(ArrayId id) {
   GW_ASSIGN_OR_RETURN(ArrayRecord * array, FindArray(id));
-  if (array->deleted) {
+  if (array->IsDeleted()) {
     return absl::InvalidArgumentError(absl::StrCat("array ", id.value(), " has been deleted or donated"));
   }
   return array;
@@ -197,15 +197,24 @@ Future<Unit> RuntimeController::Ready(ArrayId id) {
 absl::Status RuntimeController::Delete(ArrayId id) {
   GW_CHECK(loop_->InLoop());
   GW_ASSIGN_OR_RETURN(ArrayRecord * array, FindArray(id));
+  for (const auto& shard : array->shared) {
+    if (shard != nullptr) shard->gone = true;
+  }
+  return Donate(id);
+}
+
+absl::Status RuntimeController::Donate(ArrayId id) {
+  GW_CHECK(loop_->InLoop());
+  GW_ASSIGN_OR_RETURN(ArrayRecord * array, FindArray(id));
   if (std::exchange(array->deleted, true)) return absl::OkStatus();
   FreeData(id, *array);
-  array->sharing.clear();
+  array->shared.clear();
   return absl::OkStatus();
 }
 
 absl::StatusOr<bool> RuntimeController::IsDeleted(ArrayId id) const {
   GW_ASSIGN_OR_RETURN(const ArrayRecord* array, FindArray(id));
-  return array->deleted;
+  return array->IsDeleted();
 }
 
 void RuntimeController::Release(ArrayId id) {

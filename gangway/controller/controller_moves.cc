@@ -75,7 +75,7 @@ absl::StatusOr<ArrayId> RuntimeController::ViewShard(SessionId session, ArrayId 
 }
 
 absl::StatusOr<ArrayId> RuntimeController::Copy(SessionId session, ArrayId id, std::vector<DeviceId> devices,
-                                                std::optional<std::string> memory_kind, bool donate) {
+                                                std::optional<std::string> memory_kind, CopySemantics semantics) {
   GW_CHECK(loop_->InLoop());
   GW_ASSIGN_OR_RETURN_WITH(ArrayRecord * array, UsableArray(id), "copy");
   ArraySpec spec = array->layout->spec;
@@ -85,12 +85,17 @@ absl::StatusOr<ArrayId> RuntimeController::Copy(SessionId session, ArrayId id, s
         absl::StrCat("copy of ", spec.devices.size(), " shards to ", devices.size(), " devices"));
   }
   spec.devices = std::move(devices);
-  if (memory_kind.has_value()) spec.memory_kind = *std::move(memory_kind);
+  if (memory_kind.has_value() && *memory_kind != spec.memory_kind) {
+    spec.memory_kind = *std::move(memory_kind);
+    // Another memory, though it may be the same to the device.
+    if (semantics == CopySemantics::kShare) semantics = CopySemantics::kCopy;
+  }
+  const bool stays = spec.devices == array->layout->spec.devices && spec.memory_kind == array->layout->spec.memory_kind;
   GW_ASSIGN_OR_RETURN_WITH(std::shared_ptr<const Layout> layout, MakeLayout(std::move(spec)), "copy");
   std::vector<Move> moves;
   for (int i = 0; i < static_cast<int>(layout->spec.devices.size()); ++i) moves.push_back({id, i, i});
-  GW_ASSIGN_OR_RETURN(ArrayId copy, MoveShards(session, std::move(layout), moves, "copy"));
-  if (donate) GW_RETURN_IF_ERROR(Delete(id));
+  GW_ASSIGN_OR_RETURN(ArrayId copy, MoveShards(session, std::move(layout), moves, "copy", semantics));
+  if (semantics == CopySemantics::kDonate && !stays) GW_RETURN_IF_ERROR(Donate(id));
   return copy;
 }
 
@@ -110,19 +115,6 @@ absl::StatusOr<ArrayId> RuntimeController::Remap(SessionId session, ArrayId id, 
     moves.push_back({id, i, i});
   }
   return MoveShards(session, std::move(layout), moves, "remapped array");
-}
-
-// The token's holders share shards; both get one.
-void RuntimeController::ShareShards(ArrayRecord& a, ArrayRecord& b) {
-  // Those nobody else holds any more say nothing; a long-lived array that is often taken apart must not collect them.
-  for (ArrayRecord* array : {&a, &b}) {
-    if (array->sharing.size() >= 16) {
-      std::erase_if(array->sharing, [](const auto& token) { return token.use_count() == 1; });
-    }
-  }
-  auto token = std::make_shared<const int>(0);
-  a.sharing.push_back(token);
-  b.sharing.push_back(std::move(token));
 }
 
 // Bytes move inside a worker, or straight from the worker that has them to the one that gets them: each is sent once to
@@ -166,7 +158,8 @@ std::vector<std::pair<WorkerId, net::CopyBuffer>> RuntimeController::PlanMoves(c
 }
 
 absl::StatusOr<ArrayId> RuntimeController::MoveShards(SessionId session, std::shared_ptr<const Layout> layout,
-                                                      const std::vector<Move>& moves, std::string what) {
+                                                      const std::vector<Move>& moves, std::string what,
+                                                      CopySemantics semantics) {
   GW_RETURN_IF_ERROR(CheckSession(session));
   for (const Move& move : moves) {
     GW_ASSIGN_OR_RETURN(ArrayRecord * source, UsableArray(move.source));
@@ -190,8 +183,13 @@ absl::StatusOr<ArrayId> RuntimeController::MoveShards(SessionId session, std::sh
   command.task->num_outputs = 1;
   for (const Move& move : moves) {
     ArrayRecord& source = *arrays_[move.source];
-    if (source.layout->spec.devices[move.from_position] == layout->spec.devices[move.to_position]) {
-      ShareShards(source, *arrays_[id]);
+    if (source.layout->spec.devices[move.from_position] != layout->spec.devices[move.to_position]) continue;
+    const std::shared_ptr<SharedShard>& shard = source.Share(move.from_position);
+    std::shared_ptr<SharedShard>& view = arrays_[id]->Share(move.to_position);
+    if (semantics == CopySemantics::kCopy) {
+      view->bytes = shard->bytes;
+    } else {
+      view = shard;
     }
   }
   for (auto& [worker, copy] : plan) {

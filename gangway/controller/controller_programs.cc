@@ -254,15 +254,28 @@ absl::Status RuntimeController::CheckArguments(const ProgramRecord& program, abs
     const bool donates = i < compiled.donation.size() && compiled.donation[i] != compile::Donation::kNone;
     if (!donates) continue;
     const bool keep_array = options.non_donatable.contains(static_cast<int>(i));
-    const bool shared = std::any_of(array->sharing.begin(), array->sharing.end(),
-                                    [](const auto& token) { return token.use_count() > 1; });
-    if (keep_array || shared) launch->keep.push_back(static_cast<int64_t>(i));
+    if (keep_array || array->HasCopiesInPlace()) launch->keep.push_back(static_cast<int64_t>(i));
     if (!keep_array) launch->drop.push_back(static_cast<int64_t>(i));
   }
-  for (int64_t drop : launch->drop) {
-    if (std::count(arguments.begin(), arguments.end(), arguments[drop]) > 1) {
-      return absl::InvalidArgumentError(absl::StrCat("argument ", drop, " is donated and used by another argument"));
+  return CheckDonations(arguments, launch->drop);
+}
+
+// What is donated may be no other argument, nor a shard of one.
+absl::Status RuntimeController::CheckDonations(absl::Span<const ArrayId> arguments, absl::Span<const int64_t> drops) {
+  if (drops.empty()) return absl::OkStatus();
+  absl::flat_hash_map<const SharedShard*, int64_t> users;
+  absl::flat_hash_map<ArrayId, int64_t> uses;
+  for (ArrayId argument : arguments) {
+    ++uses[argument];
+    for (const auto& shard : arrays_[argument]->shared) {
+      if (shard != nullptr) ++users[shard.get()];
     }
+  }
+  for (int64_t drop : drops) {
+    bool alone = uses[arguments[drop]] == 1;
+    for (const auto& shard : arrays_[arguments[drop]]->shared) alone &= shard == nullptr || users[shard.get()] == 1;
+    if (alone) continue;
+    return absl::InvalidArgumentError(absl::StrCat("argument ", drop, " is donated and used by another argument"));
   }
   return absl::OkStatus();
 }
@@ -309,8 +322,11 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
   }
   for (int64_t drop : launch.drop) {
     ArrayRecord& donated = *arrays_[arguments[drop]];
+    for (const auto& shard : donated.shared) {
+      if (shard != nullptr) shard->gone = true;
+    }
     donated.deleted = true;
-    donated.sharing.clear();
+    donated.shared.clear();
     if (!poison.ok()) FreeData(arguments[drop], donated);
   }
   if (!poison.ok()) {

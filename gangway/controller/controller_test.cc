@@ -28,7 +28,7 @@ absl::StatusOr<compile::CompiledProgram> CompileText(const std::string& artifact
   program.num_partitions = options.num_partitions;
   program.executable = parts[0];
   MeshRef mesh = std::make_shared<const Mesh>(*Mesh::Make({{"x", options.num_partitions}}));
-  compile::ValueInfo scalar{Shape::Scalar(DType::kS32), Sharding::Replicated(mesh, 0), "", ""};
+  compile::ValueInfo scalar{Shape::Scalar(DType::kS32), Sharding::Replicated(mesh, 0), "", {}};
   int params = 1, outputs = 1;
   std::vector<int> donate;
   for (const std::string& part : parts) {
@@ -239,6 +239,42 @@ TEST_P(ClusterTest, DonationDeletesUnlessTold) {
   EXPECT_THAT(std::string(Execute(session, program, {y}).status().message()), HasSubstr("takes 2 arguments, got 1"));
 }
 
+TEST_P(ClusterTest, AShardIsGoneForAllWhoHaveIt) {
+  AddWorker("w0", 2);
+  SessionId session = Open();
+  ProgramId on_both = Compile(session, "|params=1|donate=0", 0, 2),
+            on_one = Compile(session, "|params=1|donate=0", 0, 1);
+  ProgramId of_two = Compile(session, "|params=2|donate=0", 0, 2);
+  const auto copy = [&](ArrayId array, CopySemantics semantics) {
+    return *On([&](Controller& c) { return c.Copy(session, array, {}, {}, semantics); });
+  };
+  const auto gone = [&](ArrayId array) { return *On([&](Controller& c) { return c.IsDeleted(array); }); };
+  ArrayId x = *Make(session, 0, 2, 1);
+  auto parts = *On([&](Controller& c) { return c.Disassemble(session, x); });
+  const ArrayId view = copy(x, CopySemantics::kShare), own = copy(x, CopySemantics::kCopy);
+  EXPECT_FALSE(Execute(session, of_two, {x, view}).ok()) << "donated and used by another argument";
+  ASSERT_TRUE(Execute(session, of_two, {own, x}).ok());
+  EXPECT_FALSE(gone(x));
+  // One shard goes with its part; the other is still there, though no longer as part of the whole.
+  ASSERT_TRUE(Execute(session, on_one, {parts[0]}).ok());
+  EXPECT_TRUE(gone(parts[0]) && gone(x) && gone(view));
+  EXPECT_FALSE(gone(parts[1]));
+  EXPECT_EQ(*Value(parts[1]), 1);
+  EXPECT_FALSE(Execute(session, on_both, {x}).ok());
+  EXPECT_FALSE(Value(view).ok());
+  // Handed over, not deleted.
+  ArrayId y = *Make(session, 0, 2, 5);
+  const ArrayId same = copy(y, CopySemantics::kDonate);
+  EXPECT_FALSE(gone(y));
+  auto moved = On([&](Controller& c) {
+    return c.Copy(session, y, {DeviceId(1), DeviceId(0)}, {}, CopySemantics::kDonate);
+  });
+  ASSERT_TRUE(moved.ok());
+  EXPECT_TRUE(gone(y));
+  EXPECT_EQ(*Value(same), 5);
+  EXPECT_EQ(*Value(*moved), 5);
+}
+
 TEST_P(ClusterTest, AFailurePoisonsWhatFollowsAndNothingElse) {
   AddWorker("w0", 4);
   SessionId session = Open();
@@ -311,10 +347,14 @@ TEST_P(ClusterTest, ShardsAreJoinedTakenApartCopiedAndReshaped) {
   EXPECT_EQ(*Value(*joined, 0), 5);
   EXPECT_EQ(*Value(*joined, 1), 6);
   // To the other worker, swapped; used there before it arrived, and freed before that.
-  auto copy = On([&](Controller& c) { return c.Copy(session, *joined, {DeviceId(3), DeviceId(2)}, {}, false); });
+  auto copy = On([&](Controller& c) {
+    return c.Copy(session, *joined, {DeviceId(3), DeviceId(2)}, {}, CopySemantics::kShare);
+  });
   ASSERT_TRUE(copy.ok()) << copy.status();
   ProgramId program = Compile(session, "", 2, 2);
-  auto swapped = On([&](Controller& c) { return c.Copy(session, *copy, {DeviceId(2), DeviceId(3)}, {}, true); });
+  auto swapped = On([&](Controller& c) {
+    return c.Copy(session, *copy, {DeviceId(2), DeviceId(3)}, {}, CopySemantics::kDonate);
+  });
   auto result = Execute(session, program, {*swapped});
   ASSERT_TRUE(result.ok()) << result.status();
   On([&](Controller& c) { return c.Release(*swapped), 0; });
@@ -322,7 +362,9 @@ TEST_P(ClusterTest, ShardsAreJoinedTakenApartCopiedAndReshaped) {
   EXPECT_EQ(*Value(result->outputs[0], 1), 7);
   EXPECT_FALSE(Value(*copy).ok());
   // Straight across the network into a launch.
-  auto across = On([&](Controller& c) { return c.Copy(session, *joined, {DeviceId(2), DeviceId(3)}, {}, false); });
+  auto across = On([&](Controller& c) {
+    return c.Copy(session, *joined, {DeviceId(2), DeviceId(3)}, {}, CopySemantics::kShare);
+  });
   auto next = Execute(session, program, {*across});
   On([&](Controller& c) { return c.Release(*across), 0; });
   EXPECT_EQ(*Value(next->outputs[0], 1), 7);
@@ -342,7 +384,7 @@ TEST_P(ClusterTest, ShardsAreJoinedTakenApartCopiedAndReshaped) {
   EXPECT_FALSE(On([&](Controller& c) { return c.ViewShard(session, *joined, 2); }).ok());
   On([&](Controller& c) { return c.Delete(*joined).ok(); });
   EXPECT_FALSE(Value(*joined).ok());
-  EXPECT_EQ(*Value((*parts)[0]), 5) << "views live on";
+  EXPECT_FALSE(Value((*parts)[0]).ok()) << "views go with it";
   On([&](Controller& c) { return c.CloseSession(session), 0; });
   EXPECT_EQ(Stats().store_bytes, 0);
   EXPECT_EQ(StoreBuffers(), 0);
@@ -359,7 +401,8 @@ TEST_P(ClusterTest, ALostWorkerFailsExactlyWhatNeededIt) {
   auto r0 = Execute(session, on0, {x0});
   auto r1 = Execute(session, on1, {x1});
   auto rb = Execute(session, both, {x});
-  auto copy = On([&](Controller& c) { return c.Copy(session, r1->outputs[0], Devices(0, 2), {}, false); });
+  auto copy =
+      On([&](Controller& c) { return c.Copy(session, r1->outputs[0], Devices(0, 2), {}, CopySemantics::kShare); });
   auto after_copy = Execute(session, on0, {*copy});
   Run(absl::Milliseconds(2));
   network_.Break("w1");

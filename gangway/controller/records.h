@@ -56,14 +56,29 @@ struct TaskRecord {
   explicit TaskRecord(std::shared_ptr<const dataflow::Graph> graph) : progress(std::move(graph)) {}
 };
 
+// What one device holds for several arrays. It is theirs together: donated or deleted through one, it is gone for all.
+struct SharedShard {
+  bool gone = false;
+  // Also held by those who have the same bytes for themselves, since a copy in place moves nothing: while there are
+  // some, the device keeps what is donated.
+  std::shared_ptr<const int> bytes = std::make_shared<const int>(0);
+};
+
 struct ArrayRecord {
   SessionId session;
   std::shared_ptr<const Layout> layout;
   std::shared_ptr<TaskRecord> producer;  // null: made of nothing (error arrays)
   absl::Status error;                    // of the array itself: lost worker, error array
   bool deleted = false;
-  // Tokens shared with the arrays that hold the same shards: while somebody else has one, nothing may be donated.
-  std::vector<std::shared_ptr<const int>> sharing;
+  // By position; empty, or null, where no other array ever held the shard.
+  std::vector<std::shared_ptr<SharedShard>> shared;
+
+  // Makes it shared; the caller hands it to another array.
+  std::shared_ptr<SharedShard>& Share(int position);
+  // By its own name or another's.
+  bool IsDeleted() const;
+  // Somebody has the bytes of a shard for himself.
+  bool HasCopiesInPlace() const;
 };
 
 // A program and all who use it.

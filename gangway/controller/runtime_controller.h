@@ -79,12 +79,13 @@ class RuntimeController final : public Controller {
   absl::StatusOr<std::vector<ArrayId>> Disassemble(SessionId session, ArrayId array) override;
   absl::StatusOr<ArrayId> ViewShard(SessionId session, ArrayId array, int shard) override;
   absl::StatusOr<ArrayId> Copy(SessionId session, ArrayId array, std::vector<DeviceId> devices,
-                               std::optional<std::string> memory_kind, bool donate) override;
+                               std::optional<std::string> memory_kind, CopySemantics semantics) override;
   absl::StatusOr<ArrayId> Remap(SessionId session, ArrayId array, ArraySpec spec) override;
   Future<std::shared_ptr<const std::string>> Fetch(ArrayId array, int shard) override;
   absl::StatusOr<const ArraySpec*> Spec(ArrayId array) const override;
   Future<Unit> Ready(ArrayId array) override;
   absl::Status Delete(ArrayId array) override;
+  absl::Status Donate(ArrayId array) override;
   absl::StatusOr<bool> IsDeleted(ArrayId array) const override;
   void Release(ArrayId array) override;
   std::pair<ProgramId, Future<std::shared_ptr<const Program>>> Compile(SessionId session,
@@ -163,12 +164,13 @@ class RuntimeController final : public Controller {
   absl::Status ErrorOf(const ArrayRecord& array) const;
   void FreeData(ArrayId id, const ArrayRecord& array);
   absl::StatusOr<ArrayId> MoveShards(SessionId session, std::shared_ptr<const Layout> layout,
-                                     const std::vector<Move>& moves, std::string what);
+                                     const std::vector<Move>& moves, std::string what,
+                                     CopySemantics semantics = CopySemantics::kShare);
   // Every worker's part of the moves, by worker.
   std::vector<std::pair<WorkerId, net::CopyBuffer>> PlanMoves(const Layout& layout, const std::vector<Move>& moves);
-  static void ShareShards(ArrayRecord& a, ArrayRecord& b);
 
   // --- programs (controller_programs.cc) ---
+  absl::Status CheckDonations(absl::Span<const ArrayId> arguments, absl::Span<const int64_t> drops);
   void CompiledProgram(ProgramId id, absl::StatusOr<compile::CompiledProgram> compiled);
   absl::Status Lower(ProgramRecord& record);
   void Load(ProgramRecord& record, WorkerId worker);

@@ -72,7 +72,7 @@ class FakeController final : public controller::Controller {
     return Add({session, std::move(spec), {whole.shards[shard]}, {}, false});
   }
   absl::StatusOr<ArrayId> Copy(SessionId session, ArrayId array, std::vector<controller::DeviceId> devices,
-                               std::optional<std::string>, bool) override {
+                               std::optional<std::string>, controller::CopySemantics) override {
     Array copy = arrays_.at(array);
     copy.owner = session;
     copy.spec.devices = std::move(devices);
@@ -99,6 +99,7 @@ class FakeController final : public controller::Controller {
     arrays_.at(array).deleted = true;
     return absl::OkStatus();
   }
+  absl::Status Donate(ArrayId array) override { return Delete(array); }
   absl::StatusOr<bool> IsDeleted(ArrayId array) const override { return arrays_.at(array).deleted; }
   void Release(ArrayId array) override { arrays_.erase(array); }
   std::pair<controller::ProgramId, Future<std::shared_ptr<const controller::Program>>> Compile(

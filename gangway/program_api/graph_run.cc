@@ -61,7 +61,7 @@ class GraphRun : public std::enable_shared_from_this<GraphRun> {
   absl::StatusOr<bool> Dispatch(const Node& node, const Copy& copy) {
     const controller::Program& program = *copy.function->program;
     GW_ASSIGN_OR_RETURN(ArrayId array, controller_.Copy(context_.session, Arguments(node, 0)[0], program.devices, {},
-                                                        /*donate=*/false));
+                                                        controller::CopySemantics::kCopy));
     return Took(node, {array});
   }
 
@@ -164,7 +164,9 @@ class GraphRun : public std::enable_shared_from_this<GraphRun> {
     value = {};
   }
   // Another handle of the same shards.
-  absl::StatusOr<ArrayId> Alias(ArrayId array) { return controller_.Copy(context_.session, array, {}, {}, false); }
+  absl::StatusOr<ArrayId> Alias(ArrayId array) {
+    return controller_.Copy(context_.session, array, {}, {}, controller::CopySemantics::kCopy);
+  }
 
   void Fail(const absl::Status& status) {
     for (Value& value : values_) Drop(value);

@@ -18,6 +18,17 @@ bool DonatesInput(xla::ifrt::proto::ArrayCopySemantics semantics) {
   return semantics == xla::ifrt::proto::ARRAY_COPY_SEMANTICS_DONATE_INPUT;
 }
 
+controller::CopySemantics SemanticsOf(xla::ifrt::proto::ArrayCopySemantics semantics) {
+  switch (semantics) {
+    case xla::ifrt::proto::ARRAY_COPY_SEMANTICS_ALWAYS_COPY:
+      return controller::CopySemantics::kCopy;
+    case xla::ifrt::proto::ARRAY_COPY_SEMANTICS_DONATE_INPUT:
+      return controller::CopySemantics::kDonate;
+    default:
+      return controller::CopySemantics::kShare;
+  }
+}
+
 absl::StatusOr<ArrayId> Assemble(Session& session, const wire::AssembleArrayFromSingleDeviceArraysRequest& request) {
   GW_ASSIGN_OR_RETURN(std::vector<ArrayId> parts, session.Arrays(request.single_device_array_handles()));
   DType dtype;
@@ -33,7 +44,7 @@ absl::StatusOr<ArrayId> Assemble(Session& session, const wire::AssembleArrayFrom
   absl::StatusOr<ArrayId> array = session.controller().Assemble(session.id(), std::move(spec), parts);
   if (!array.ok()) return session.CauseOf(array.status(), parts);
   if (DonatesInput(request.copy_semantics())) {
-    for (ArrayId part : parts) (void)session.controller().Delete(part);
+    for (ArrayId part : parts) (void)session.controller().Donate(part);
   }
   return array;
 }
@@ -185,7 +196,7 @@ absl::StatusOr<std::vector<ArrayId>> Remap(Session& session, const wire::RemapAr
     outputs.push_back(output);
   }
   if (DonatesInput(request.copy_semantics())) {
-    for (ArrayId input : inputs) (void)controller.Delete(input);
+    for (ArrayId input : inputs) (void)controller.Donate(input);
   }
   return outputs;
 }
@@ -200,7 +211,7 @@ absl::StatusOr<std::vector<ArrayId>> Bitcast(Session& session, const wire::Bitca
     GW_ASSIGN_OR_RETURN(ArraySpec spec, MakeArraySpec(request.array_specs(static_cast<int>(i))));
     GW_ASSIGN_OR_RETURN(ArrayId output, session.controller().Remap(session.id(), inputs[i], std::move(spec)));
     outputs.push_back(output);
-    if (DonatesInput(request.copy_semantics())) (void)session.controller().Delete(inputs[i]);
+    if (DonatesInput(request.copy_semantics())) (void)session.controller().Donate(inputs[i]);
   }
   return outputs;
 }
@@ -218,7 +229,7 @@ absl::StatusOr<std::vector<ArrayId>> CopyArrays(Session& session, const wire::Co
     std::optional<std::string> memory_kind;
     if (request.has_memory_kind()) memory_kind = request.memory_kind();
     absl::StatusOr<ArrayId> output = session.controller().Copy(
-        session.id(), input, std::move(devices), std::move(memory_kind), DonatesInput(request.copy_semantics()));
+        session.id(), input, std::move(devices), std::move(memory_kind), SemanticsOf(request.copy_semantics()));
     if (!output.ok()) return session.CauseOf(output.status(), {input});
     outputs.push_back(*output);
   }

@@ -18,6 +18,7 @@
 #include "gangway/cost/peak_memory.h"
 #include "gangway/hlo/proto.h"
 #include "gangway/partition/partition.h"
+#include "gangway/passes/layout_mode.h"
 #include "gangway/passes/pipeline.h"
 #include "gangway/propagate/propagate.h"
 
@@ -33,6 +34,7 @@ absl::Status CleanInput(hlo::Module* module, bool partitioned) {
     pipeline.Add("fold-window-padding", passes::RunFoldWindowPadding);
     pipeline.Add("join-pads", passes::RunJoinPads);
   }
+  pipeline.Add("choose-layouts", passes::RunChooseLayouts);
   pipeline.Add("dce", passes::RunDce);
   return pipeline.Run(*module).status();
 }
@@ -56,7 +58,8 @@ std::vector<ValueInfo> ValuesOf(const std::vector<Shape>& shapes, const Sharding
                                 const std::vector<std::string>& layout_modes) {
   std::vector<ValueInfo> values;
   for (size_t i = 0; i < shapes.size(); ++i) {
-    values.push_back({WithoutLayout(shapes[i]), shardings[i], At(memory_kinds, i), At(layout_modes, i)});
+    values.push_back({WithoutLayout(shapes[i]), shardings[i], At(memory_kinds, i),
+                      passes::MinorToMajor(At(layout_modes, i), shapes[i].rank())});
   }
   return values;
 }

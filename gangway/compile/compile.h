@@ -38,7 +38,7 @@ struct ValueInfo {
   Shape shape;        // global
   Sharding sharding;  // over the program's device assignment
   std::string memory_kind;
-  std::string layout_mode;
+  DimVector minor_to_major;  // how its client sees it lie; what goes in and out is row-major all the same
 };
 
 enum class Donation : uint8_t { kNone, kMayAlias, kMustAlias };

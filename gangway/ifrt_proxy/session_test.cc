@@ -194,8 +194,8 @@ class ExecutableTest : public SessionTest {
     program->compiled.name = "jit_f";
     Sharding split = Sharding::Replicated(mesh, 1);
     split.dims[0].axes = {FullAxis(*mesh, 0)};
-    program->compiled.parameters = {{Shape(DType::kS8, {4}), split, "", ""}};
-    program->compiled.outputs = {{Shape(DType::kS8, {4}), split, "", ""}};
+    program->compiled.parameters = {{Shape(DType::kS8, {4}), split, "", {}}};
+    program->compiled.outputs = {{Shape(DType::kS8, {4}), split, "", {}}};
     program->compiled.donation = {compile::Donation::kMayAlias};
     return program;
   }

@@ -9,6 +9,7 @@ constexpr Pass kPasses[] = {
     {"simplify", "local rewrites of views, slices, neutral elements and constant choices", RunSimplify},
     {"constant-fold", "evaluate small instructions of constants", RunConstantFold},
     {"inline-calls", "replace calls by their bodies", RunInlineCalls},
+    {"choose-layouts", "choose layouts of parameters and results that are left open", RunChooseLayouts},
     {"fold-window-padding", "give the padding of a pooled array to the gradient's windows", RunFoldWindowPadding},
     {"recognize-scans", "make one cumulative operation of a tree of slices", RunRecognizeScans},
     {"simplify-while", "drop unused loop state and read invariants from outside the loop", RunSimplifyWhile},

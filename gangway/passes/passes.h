@@ -23,6 +23,9 @@ absl::StatusOr<bool> RunSimplify(hlo::Module& module);
 absl::StatusOr<bool> RunConstantFold(hlo::Module& module);
 // Replaces every call by the callee's instructions.
 absl::StatusOr<bool> RunInlineCalls(hlo::Module& module);
+// Parameters and results whose layout is left to us ("auto") get one: parameters row-major, results the one in which
+// they are no more than transposes of what the parameters hold.
+absl::StatusOr<bool> RunChooseLayouts(hlo::Module& module);
 // A prefix combination by a known monoid that is written as a tree of slices (jax.lax.associative_scan) becomes one
 // cumulative reduce-window. For programs that are partitioned: alone, the tree is less work.
 absl::StatusOr<bool> RunRecognizeScans(hlo::Module& module);

@@ -4,10 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "gangway/base/status.h"
 #include "gangway/ifrt_proxy/handlers/handlers.h"
 #include "gangway/ifrt_proxy/protocol.h"
@@ -100,20 +97,9 @@ absl::StatusOr<Executable*> Compiled(Session& session, uint64_t handle) {
   return executable;
 }
 
-// Minor to major, as the client asked for it ("{0,1}") or row-major. How memory really lies is the device's business:
-// what goes in and out is dense and row-major.
 xla::LayoutProto LayoutOf(const ValueInfo& value) {
   xla::LayoutProto layout;
-  absl::string_view asked = value.layout_mode;
-  if (absl::ConsumePrefix(&asked, "{")) {
-    for (absl::string_view number : absl::StrSplit(asked.substr(0, asked.find_first_of(":}")), ',')) {
-      int64_t dim = -1;
-      if (absl::SimpleAtoi(number, &dim)) layout.add_minor_to_major(dim);
-    }
-  }
-  if (layout.minor_to_major_size() == value.shape.rank()) return layout;
-  layout.clear_minor_to_major();
-  for (int64_t dim = value.shape.rank() - 1; dim >= 0; --dim) layout.add_minor_to_major(dim);
+  for (int64_t dim : value.minor_to_major) layout.add_minor_to_major(dim);
   return layout;
 }
 

@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental.layout import Format, Layout
 from jax.sharding import Mesh, SingleDeviceSharding
 from meshes import mesh, normal, on, put
 
@@ -152,3 +153,18 @@ def results_feed_the_next_program():
 def arrays_with_strides():
     x = normal(6, 8, 4).transpose(2, 0, 1)[:, ::2]
     return put(x, mesh(x=2), "x"), jnp.asarray(x) + 1
+
+
+def layouts():
+    """A layout is how an array is seen to lie; one that is left open follows the transposes."""
+
+    def order(x):
+        return x.format.layout.major_to_minor
+
+    m = mesh(x=2, y=2)
+    x = normal(8, 16)
+    column_major = Format(Layout(major_to_minor=(1, 0)), on(m, "x", "y"))
+    seen = jax.device_put(x, column_major)
+    open_result = jax.jit(lambda x: (x.T, x + x, x @ x.T), out_shardings=Format(Layout.AUTO))
+    results = open_result(put(x, m, "x", "y"))
+    return seen, jax.jit(lambda x: x.T * 2)(seen), results, order(seen), jax.tree.map(order, results)

@@ -37,6 +37,9 @@ absl::Status Name(Instruction* instruction, int count) {
       device != instruction->frontend_attributes().end()) {
     absl::StrAppend(&call.backend_config, ", device = ", device->second, " : i64");
   }
+  if (instruction->frontend_attributes().contains(std::string(hlo::kCallsWithParts))) {
+    call.backend_config += ", with_extents = 1 : i64";
+  }
   call.backend_config += "}";
   std::vector<Shape> shapes;
   for (const Instruction* operand : instruction->operands()) shapes.push_back(WithRowMajorLayout(operand->shape()));
@@ -51,7 +54,7 @@ absl::Status NameHostCallbacks(hlo::Module* module, int count) {
   for (const auto& computation : module->computations()) {
     for (const auto& instruction : computation->instructions()) {
       const auto* call = instruction->attr_if<hlo::CustomCallAttr>();
-      if (call == nullptr || call->target != hlo::kJaxHostCallback) continue;
+      if (call == nullptr || !hlo::IsJaxHostCallback(call->target)) continue;
       if (absl::Status status = Name(instruction.get(), count); !status.ok()) return status;
     }
   }

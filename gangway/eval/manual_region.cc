@@ -40,6 +40,11 @@ std::vector<AxisList> SplitsOf(const Sharding& sharding, const AxisList& entered
   return splits;
 }
 
+absl::Status CheckNoPendingSums(const Sharding& outside) {
+  if (outside.unreduced.empty()) return absl::OkStatus();
+  return absl::UnimplementedError("sums that are pending at the border of a manual computation");
+}
+
 // Where the shard of a mesh position lies in the whole array.
 DimVector OffsetsOf(const Mesh& mesh, int64_t position, const std::vector<AxisList>& splits, const Shape& shard) {
   DimVector offsets;
@@ -77,6 +82,7 @@ absl::StatusOr<PerDevice> EnterManualRegion(const LockstepCall& call) {
   GW_ASSIGN_OR_RETURN(const Sharding* inside, ShardingOf(call.instruction));
   const Mesh& mesh = *outside->mesh;
   GW_RETURN_IF_ERROR(CheckAllRun(call, mesh));
+  GW_RETURN_IF_ERROR(CheckNoPendingSums(*outside));
   std::vector<AxisList> splits = SplitsOf(*outside, Entered(*inside, *outside));
   const Shape& shape = call.instruction.shape();
   GW_RETURN_IF_ERROR(CheckFits(call.instruction.operand(0)->shape(), shape, splits));
@@ -98,6 +104,7 @@ absl::StatusOr<PerDevice> LeaveManualRegion(const LockstepCall& call) {
   GW_ASSIGN_OR_RETURN(const Sharding* outside, ShardingOf(call.instruction));
   const Mesh& mesh = *outside->mesh;
   GW_RETURN_IF_ERROR(CheckAllRun(call, mesh));
+  GW_RETURN_IF_ERROR(CheckNoPendingSums(*outside));
   AxisList entered = Entered(*inside, *outside);
   std::vector<AxisList> splits = SplitsOf(*outside, entered);
   const Shape &shape = call.instruction.shape(), &shard = call.instruction.operand(0)->shape();

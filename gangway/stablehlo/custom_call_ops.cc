@@ -84,8 +84,13 @@ absl::StatusOr<std::vector<hlo::Computation*>> CalledComputations(OpContext& con
   return called;
 }
 
-// Outside manual computations one device calls the client: the one the operation's sharding names, or the first.
-absl::Status MarkCaller(const OpContext& context, Instruction* call) {
+// Outside manual computations one device calls the client: the one the operation's sharding names, or the first. A
+// partitioned call is made by all.
+absl::Status MarkCaller(const OpContext& context, absl::string_view target, Instruction* call) {
+  if (target == hlo::kJaxPartitionedHostCallback) {
+    call->mutable_frontend_attributes()[std::string(hlo::kCallsWithParts)] = "true";
+    return absl::OkStatus();
+  }
   if (!context.Inner().manual.empty()) return absl::OkStatus();
   GW_ASSIGN_OR_RETURN(const std::optional<int64_t> device, context.RunsOn());
   call->set_shardings(std::nullopt);
@@ -114,7 +119,49 @@ absl::Status ForeignCall(OpContext& context, absl::string_view target) {
   Instruction* instruction =
       context.Emit(Opcode::kCustomCall, std::move(shape), context.operands(), std::move(call), std::move(called));
   GW_RETURN_IF_ERROR(context.Finish(instruction));
-  return target == hlo::kJaxHostCallback ? MarkCaller(context, instruction) : absl::OkStatus();
+  return hlo::IsJaxHostCallback(target) ? MarkCaller(context, target, instruction) : absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> SortedDimension(const OpView& op) {
+  GW_ASSIGN_OR_RETURN(OpView::Dictionary config, op.DictionaryOrEmpty("mhlo.backend_config"));
+  for (const auto& [name, id] : config) {
+    if (name != "reduction_dim") continue;
+    GW_ASSIGN_OR_RETURN_WITH(const bytecode::IntegerAttr* dimension,
+                             op.artifact().entries().attribute_as<bytecode::IntegerAttr>(id), "reduction_dim");
+    return dimension->value;
+  }
+  return OpContext::Error("attribute mhlo.backend_config: reduction_dim is missing");
+}
+
+// Where there is nothing faster the exact answer is a good approximation: the first of the sorted operands. Behind the
+// operands come as many values that a reduction would start with.
+absl::Status ApproxTopK(OpContext& context) {
+  const size_t count = context.result_shapes().size();
+  if (count == 0 || context.operands().size() != 2 * count) {
+    return OpContext::Error("expected two operands for each result");
+  }
+  const Shape &from = context.operand(0)->shape(), &to = context.result_shapes()[0];
+  GW_ASSIGN_OR_RETURN(std::vector<hlo::Computation*> comparator, CalledComputations(context));
+  if (comparator.size() != 1) return OpContext::Error("expected one comparator");
+  GW_ASSIGN_OR_RETURN(const int64_t dimension, SortedDimension(context.op()));
+  bool fits = from.IsArray() && to.rank() == from.rank() && dimension >= 0 && dimension < from.rank();
+  for (int64_t d = 0; fits && d < from.rank(); ++d) fits = to.dim(d) <= from.dim(d);
+  if (!fits) return OpContext::Error(absl::StrCat(to.ToString(), " are no leading elements of ", from.ToString()));
+  const std::vector<Instruction*> operands(context.operands().begin(), context.operands().begin() + count);
+  std::vector<Shape> shapes;
+  for (const Instruction* operand : operands) shapes.push_back(WithoutLayout(operand->shape()));
+  const hlo::SortAttr order{dimension, /*is_stable=*/false};
+  Instruction* sorted =
+      context.Emit(Opcode::kSort, count == 1 ? shapes[0] : Shape::Tuple(shapes), operands, order, comparator);
+  std::vector<Instruction*> results;
+  for (size_t i = 0; i < count; ++i) {
+    Instruction* whole = count == 1 ? sorted
+                                    : context.Emit(Opcode::kGetTupleElement, shapes[i], {sorted},
+                                                   hlo::TupleIndexAttr{static_cast<int64_t>(i)});
+    hlo::SliceAttr first{DimVector(from.rank(), 0), to.dims(), DimVector(from.rank(), 1)};
+    results.push_back(context.Emit(Opcode::kSlice, context.result_shapes()[i], {whole}, std::move(first)));
+  }
+  return context.FinishValues(std::move(results));
 }
 
 absl::Status ExpectOne(const OpContext& context) {
@@ -221,6 +268,7 @@ absl::Status CustomCall(OpContext& context) {
   if (target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape") return BoundaryCall(context, target);
   if (target == "xla.sdy.GlobalToLocalShape") return GlobalToLocal(context);
   if (target == "xla.sdy.LocalToGlobalShape") return LocalToGlobal(context);
+  if (target == "ApproxTopK") return ApproxTopK(context);
   if (target == "CustomSPMDPartitioning") {
     return absl::UnimplementedError(
         "attribute call_target_name: CustomSPMDPartitioning calls back into the client's process, which no server can");

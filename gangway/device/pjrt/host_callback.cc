@@ -58,6 +58,14 @@ void AppendUnpacked(const Packed& from, std::string* to) {
   }
 }
 
+// The extents of an array, 64 bits each; a token has none.
+void AppendExtents(const void* buffer, std::string* to) {
+  const auto& b = *static_cast<const XLA_FFI_Buffer*>(buffer);
+  if (IsElement(static_cast<DType>(b.dtype))) {
+    to->append(reinterpret_cast<const char*>(b.dims), static_cast<size_t>(b.rank) * sizeof(int64_t));
+  }
+}
+
 void Pack(const char* from, const Packed& to) {
   if (to.per_byte() == 1) {
     if (to.elements > 0) std::memcpy(to.data, from, to.bytes());
@@ -111,6 +119,7 @@ absl::Status Start(XLA_FFI_CallFrame* frame) {
   std::string operands;
   for (int64_t i = 0; i < frame->args.size; ++i) {
     GW_ASSIGN_OR_RETURN(const Packed operand, PackedOf(frame->args.args[i]));
+    if (attributes.Has("with_extents")) AppendExtents(frame->args.args[i], &operands);
     AppendUnpacked(operand, &operands);
   }
   GW_ASSIGN_OR_RETURN(XLA_FFI_Future * future, MakeFuture(frame));

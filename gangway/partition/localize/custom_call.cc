@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
 #include "gangway/hlo/host_callback.h"
+#include "gangway/mesh/geometry.h"
 #include "gangway/partition/generic.h"
 #include "gangway/partition/localize/table.h"
 
@@ -51,7 +52,8 @@ AxisList AxesIn(const AxisList& axes, const AxisList& set, bool wanted) {
 }
 
 // `free` with the manual axes that `annotated` puts on each dimension before its own: the two tilings then nest, and
-// the shard of one is the shard of the other.
+// the shard of one is the shard of the other. A sum over manual axes that is annotated as pending stays so: the parts
+// are the summands.
 Sharding WithManualSplit(const Sharding& free, const Sharding& annotated, const AxisList& manual) {
   Sharding result = free;
   for (int64_t d = 0; d < free.rank(); ++d) {
@@ -59,12 +61,19 @@ Sharding WithManualSplit(const Sharding& free, const Sharding& annotated, const 
     const AxisList& own = free.dims[d].axes;
     result.dims[d].axes.insert(result.dims[d].axes.end(), own.begin(), own.end());
   }
+  result.unreduced = AxesIn(annotated.unreduced, manual, true);
   result.manual = annotated.manual;
   return result;
 }
 
 AxisList OpenedAxes(const Sharding& inside, const Sharding& outside) {
   return AxesIn(inside.manual, outside.manual, false);
+}
+
+// A summand inside has the shape of the sum outside. Being another value it needs another instruction: the versions of a
+// value are found by its instruction and shape.
+Instruction* OnTheOtherSide(Instruction* local, const Sharding& outside, Context& context) {
+  return outside.unreduced.empty() ? local : context.builder().Add(Opcode::kCopy, {local});
 }
 
 // Into a manual region: the operand split over the manual axes already has the shape of the region.
@@ -75,6 +84,7 @@ absl::Status LocalizeFullToShard(const Instruction& instruction, Context& contex
   const Sharding annotated = context.Wanted(*instruction.operand(0));
   const Sharding outside = WithManualSplit(result, annotated, OpenedAxes(result, annotated));
   GW_ASSIGN_OR_RETURN(Instruction * local, context.Reshard(value, outside));
+  local = OnTheOtherSide(local, outside, context);
   context.Set(instruction, {LocalValue{local, result, WithoutLayout(instruction.shape()), nullptr}});
   return absl::OkStatus();
 }
@@ -87,6 +97,7 @@ absl::Status LocalizeShardToFull(const Instruction& instruction, Context& contex
   inside.unreduced.clear();
   GW_ASSIGN_OR_RETURN(Instruction * local, context.Reshard(value, inside));
   const Sharding result = WithManualSplit(inside, annotated, OpenedAxes(inside, annotated));
+  local = OnTheOtherSide(local, result, context);
   context.Set(instruction, {LocalValue{local, result, WithoutLayout(instruction.shape()), nullptr}});
   return absl::OkStatus();
 }
@@ -104,9 +115,34 @@ Instruction* BroadcastFrom(int64_t root, Instruction* local, Context& context) {
                                WithoutLayout(local->shape()));
 }
 
+// Every device calls with the parts it has, or with the whole array where not all parts are alike.
+absl::Status LocalizePartitionedCallback(const Instruction& instruction, Context& context) {
+  std::vector<Instruction*> operands;
+  std::vector<Shape> shapes;
+  for (const Instruction* operand : instruction.operands()) {
+    const LocalValue& value = context.Value(*operand);
+    Instruction* local = value.local;
+    if (value.global.IsArray()) {
+      Sharding summed = value.sharding;
+      summed.unreduced.clear();
+      const bool even = IsEven(value.global, summed);
+      GW_ASSIGN_OR_RETURN(local, even ? context.Reshard(value, summed) : context.Replicate(value));
+    }
+    operands.push_back(local);
+    shapes.push_back(WithRowMajorLayout(local->shape()));
+  }
+  Instruction* local = context.Clone(instruction, WithoutLayout(instruction.shape()), std::move(operands));
+  local->mutable_attr<hlo::CustomCallAttr>().operand_shapes_with_layout = std::move(shapes);
+  SetResults(instruction, local, ReplicatedPlan(instruction, context).results, context);
+  return absl::OkStatus();
+}
+
 // In a manual region each device calls for itself, with its part. Elsewhere one device calls, with the whole arrays,
 // and sends the others what comes back.
 absl::Status LocalizeHostCallback(const Instruction& instruction, Context& context) {
+  if (instruction.frontend_attributes().contains(std::string(hlo::kCallsWithParts))) {
+    return LocalizePartitionedCallback(instruction, context);
+  }
   GW_RETURN_IF_ERROR(LocalizeReplicated(instruction, context));
   const auto caller = instruction.frontend_attributes().find(std::string(hlo::kCallingDevice));
   if (caller == instruction.frontend_attributes().end()) return absl::OkStatus();

@@ -41,6 +41,9 @@ absl::StatusOr<Attribute> DecodeAttribute(const Entries& entries, const Entry& e
   return attribute;
 }
 
+// The one type of its own dialect that a portable artifact may hold: regions of sdy operations keep it, behind casts.
+constexpr uint64_t kStablehloToken = 0;
+
 absl::StatusOr<Type> DecodeType(const Entries& entries, const Entry& entry) {
   if (!entry.custom) {
     GW_ASSIGN_OR_RETURN(absl::string_view text, AssemblyText(entry.cursor()));
@@ -53,6 +56,8 @@ absl::StatusOr<Type> DecodeType(const Entries& entries, const Entry& entry) {
     type = DecodeBuiltinType(code, reader);
   } else if (entry.dialect == "vhlo") {
     type = DecodeVhloType(code, reader);
+  } else if (entry.dialect == "stablehlo" && code == kStablehloToken) {
+    type = TokenType{};
   }
   if (!type.ok()) return type;
   if (!std::holds_alternative<OtherType>(*type)) {

@@ -15,7 +15,7 @@ import os
 
 import jax
 from jax.extend import backend
-from jax_plugins.gangway import cost_analysis, host_callbacks, transfers
+from jax_plugins.gangway import buffer_callbacks, cost_analysis, host_callbacks, partitioned_functions, transfers
 
 # How long a client waits for the server to answer before JAX reports that the backend cannot be initialized.
 CONNECT_SECONDS = 30
@@ -70,6 +70,8 @@ def initialize():
         jax.config.update("jax_platforms", ",".join([*wanted, "cpu"]))
     if {"gangway", "proxy"} & set(wanted) or not quietly:
         host_callbacks.install()
+        buffer_callbacks.install()
+        partitioned_functions.install()
         transfers.install()
         cost_analysis.install()
 

@@ -38,20 +38,19 @@ def install():
     @functools.wraps(original)
     def emit_python_callback(ctx, function, token, operands, operand_avals, result_avals, **options):
         module = ctx.module_context
-        if not _is_ours(module):
+        if not is_ours(module):
             return original(ctx, function, token, operands, operand_avals, result_avals, **options)
-        if options.get("partitioned"):
-            raise NotImplementedError("partitioned callbacks are not served by Gangway")
         result = original(ctx, function, token, operands, operand_avals, result_avals, **options)
         in_process = module.host_callbacks.pop()
-        module.add_host_callback(_register(module.get_backend(), in_process, bool(token), operand_avals))
+        module.add_host_callback(_register(module, in_process, bool(token), operand_avals, options))
         return result
 
     emit_python_callback.gangway = True
     callback.emit_python_callback = emit_python_callback
 
 
-def _is_ours(module):
+def is_ours(module):
+    """Is this lowered for a Gangway server, and for nothing else?"""
     try:
         return tuple(module.platforms) == ("cpu",) and "proxy" in module.get_backend().runtime_type
     except Exception:  # lowered for no backend, e.g. for export
@@ -59,17 +58,24 @@ def _is_ours(module):
 
 
 class Function:
-    """JAX's function and the arrays it takes. The client's executable keeps it alive, nothing else does."""
+    """JAX's function and the arrays it takes. The client's executable keeps it alive, nothing else does.
 
-    def __init__(self, call, has_token, avals):
+    A partitioned one is called with parts of the arrays, whose extents come before the bytes of each.
+    """
+
+    def __init__(self, call, has_token, avals, partitioned):
         self.call = call
         self.has_token = has_token
         self.types = [(np.dtype(aval.dtype), tuple(aval.shape)) for aval in map(_physical, avals)]
+        self.partitioned = partitioned
 
     def __call__(self, operands):
         """From the bytes of all operands to those of all results."""
         arrays, at = [], 0
         for dtype, shape in self.types:
+            if self.partitioned:
+                extents = np.frombuffer(operands, "<i8", len(shape), at)
+                shape, at = tuple(map(int, extents)), at + extents.nbytes
             size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
             arrays.append(np.frombuffer(operands, np.uint8, size, at).view(dtype).reshape(shape))
             at += size
@@ -88,13 +94,15 @@ _functions = weakref.WeakValueDictionary()
 _numbers = itertools.count(1)
 
 
-def _register(backend, in_process, has_token, avals):
+def _register(module, in_process, has_token, avals, options):
     """A callback for the client to send along with the program: it says the function's number in its channels."""
     from jax._src import core
     from jax._src.lib import xla_client
 
+    backend = module.get_backend()
     _connection_of(backend)
-    function = Function(in_process, has_token, [aval for aval in avals if aval is not core.abstract_token])
+    arrays = [aval for aval in avals if aval is not core.abstract_token]
+    function = Function(in_process, has_token, arrays, options.get("partitioned", False))
     number = next(_numbers) % (1 << FUNCTION_BITS)
     _functions[number] = function
     nothing = xla_client.Shape.array_shape(np.dtype(np.float32), ())

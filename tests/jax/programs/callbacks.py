@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.experimental import io_callback
+from jax.experimental import buffer_callback, io_callback
 from jax.sharding import PartitionSpec as P
 from meshes import mesh, normal, on, put
 
@@ -138,6 +138,56 @@ def debug_callback_in_a_shard_map():
     )
     jax.effects_barrier()
     return result, sorted(seen)
+
+
+def partitioned_debug_callback():
+    """Every device calls with its parts; what is not split comes whole."""
+    seen = []
+    m = mesh(x=4, y=2)
+
+    def f(x, y):
+        jax.debug.callback(lambda x, y, s: seen.append((x.shape, x.sum(), y, s)), x, y, x.sum(), partitioned=True)
+        return x + 1
+
+    result = jax.jit(f)(put(np.arange(32, dtype=np.float32).reshape(8, 4), m, "x", "y"), put(np.arange(6), m))
+    jax.effects_barrier()
+    shapes, sums, wholes, totals = zip(*seen)
+    return result, sorted(shapes), sorted(map(float, sums)), np.array(wholes), np.array(totals)
+
+
+def ordered_in_a_shard_map():
+    """Each device keeps its own order."""
+    seen = []
+    m = mesh(x=8)
+
+    def f(x):
+        io_callback(lambda v: seen.append(float(v[0])), None, x, ordered=True)
+        io_callback(lambda v: seen.append(float(v[0])), None, x + 100, ordered=True)
+        return x * 2
+
+    mapped = jax.jit(jax.shard_map(f, mesh=m, in_specs=P("x"), out_specs=P("x")))
+    result = mapped(put(np.arange(8, dtype=np.float32), m, "x"))
+    jax.effects_barrier()
+    return result, sorted(seen), all(seen.index(i) < seen.index(i + 100.0) for i in range(8))
+
+
+def buffers():
+    """Functions that read and write buffers in place."""
+
+    def host(ctx, out, x, *, scale):
+        np.asarray(out["y"])[...] = np.asarray(x) * np.asarray(scale)
+        np.asarray(out["shape"])[...] = x.shape
+        states.append((out["y"].writeable, x.writeable, x.ndim, str(x.dtype), ctx.stage.name))
+
+    states = []
+    out = {"y": jax.ShapeDtypeStruct((2, 3), np.float32), "shape": jax.ShapeDtypeStruct((2,), np.int32)}
+    call = buffer_callback.buffer_callback(host, out)
+    x = normal(2, 3)
+    in_place = buffer_callback.buffer_callback(
+        lambda ctx, out, x: np.copyto(np.asarray(out), 2 * np.asarray(x)), _result(x), input_output_aliases={0: 0}
+    )
+    results = jax.block_until_ready((call(x, scale=2.0), jax.jit(in_place)(x)))
+    return results, [flags[:3] for flags in states], [name == "EXECUTE" for *_, name in states]
 
 
 def outside_of_jit():

@@ -1,5 +1,6 @@
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.sharding import PartitionSpec as P
 from meshes import integers, mesh, normal, on, put
@@ -121,3 +122,18 @@ def vmapped_psum():
     m = mesh(x=8)
     x = put(normal(8, 3, 4), m, "x")
     return _manual(m, jax.vmap(lambda x: lax.psum(x, "x"), in_axes=1, out_axes=1), P("x"), P())(x)
+
+
+def pending_sums_at_the_border_of_a_manual_region():
+    """Sums left to be made outside, and summands that come in."""
+    m = jax.make_mesh((4,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,), devices=jax.devices()[:4])
+    with jax.set_mesh(m):
+        leaves = jax.shard_map(lambda x: lax.pcast(x, "x", to="unreduced"), out_specs=P(unreduced={"x"}))
+        enters = jax.shard_map(lambda x: lax.psum_scatter(x, "x", tiled=True), out_specs=P("x"))
+        x = jax.device_put(normal(16), P("x"))
+        left = jax.jit(leaves)(x)
+        summed = jax.reshard(left, P())
+        scattered = enters(jax.reshard(jnp.asarray(normal(8)), P(unreduced={"x"})))
+        gradient = jax.grad(lambda x: jnp.sin(jax.reshard(leaves(x), P())).sum())(x)
+        both = jax.jit(lambda x: enters(leaves(x)))(x)
+    return [np.asarray(shard.data) for shard in left.addressable_shards], summed, scattered, gradient, both

@@ -3,6 +3,9 @@ import re
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import custom_partitioning
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
 from meshes import mesh, normal, on, put
 
 from gangway import mesh_split, pipeline
@@ -87,3 +90,18 @@ def mesh_split_as_in_the_paper():
         return mesh_split(jnp.einsum("bd,df->bf", bd, df), m, [0, 1])
 
     return f(put(normal(16, 8), m), put(normal(8, 16, seed=1), m))
+
+
+def custom_partitioning_gives_the_values():
+    @custom_partitioning.custom_partitioning
+    def centred(x):
+        return x - x.mean(axis=-1, keepdims=True)
+
+    def partition(mesh, arguments, result):
+        sharding = NamedSharding(mesh, P(arguments[0].sharding.spec[0], None))
+        return mesh, lambda x: x - x.mean(axis=-1, keepdims=True), sharding, (sharding,)
+
+    centred.def_partition(partition, sharding_rule="i j -> i j", need_replication_factors=("j",))
+    m = mesh(x=4, y=2)
+    f = jax.jit(lambda x: centred(2 * x) + 1, in_shardings=on(m, "x"), out_shardings=on(m, "x"))
+    return f(normal(8, 16)), jax.jit(centred)(normal(3, 5))

@@ -22,6 +22,17 @@ def sort_pairs_and_top():
     return jax.jit(f, out_shardings=on(m))(k, v)
 
 
+def approximate_top():
+    """Exact where there is nothing faster."""
+    m = mesh(x=8)
+    x = put(normal(16, 40), m, "x")
+
+    def f(x):
+        return jax.lax.approx_max_k(x, 3), jax.lax.approx_min_k(x, 2, reduction_dimension=0)
+
+    return jax.jit(f, out_shardings=on(m))(x)
+
+
 def random_numbers():
     m = mesh(x=8)
 

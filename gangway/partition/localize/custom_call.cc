@@ -70,8 +70,8 @@ AxisList OpenedAxes(const Sharding& inside, const Sharding& outside) {
   return AxesIn(inside.manual, outside.manual, false);
 }
 
-// A summand inside has the shape of the sum outside. Being another value it needs another instruction: the versions of a
-// value are found by its instruction and shape.
+// A summand inside has the shape of the sum outside. Being another value it needs another instruction: the versions of
+// a value are found by its instruction and shape.
 Instruction* OnTheOtherSide(Instruction* local, const Sharding& outside, Context& context) {
   return outside.unreduced.empty() ? local : context.builder().Add(Opcode::kCopy, {local});
 }

@@ -17,6 +17,8 @@ void AddRunCommand(CLI::App& app, Action* action);
 void AddServeCommand(CLI::App& app, Action* action);
 void AddControllerCommand(CLI::App& app, Action* action);
 void AddWorkerCommand(CLI::App& app, Action* action);
+void AddTopCommand(CLI::App& app, Action* action);
+void AddTraceCommand(CLI::App& app, Action* action);
 
 // Exit codes of our own failures; `run` passes its command's code on otherwise.
 inline constexpr int kExitUsage = 2;

@@ -21,6 +21,7 @@
 #include "gangway/hlo/text.h"
 #include "gangway/ifrt_proxy/server.h"
 #include "gangway/program_api/service.h"
+#include "gangway/status/server.h"
 #include "spdlog/spdlog.h"
 
 namespace gangway::cli {
@@ -32,6 +33,7 @@ struct ControllerCommandOptions {
   int expect_devices = 1;
   double device_wait_seconds = 60;
   double heartbeat_seconds = 5;
+  std::string http;  // "": no status page
   std::string status_file;
   std::string dump_folder;
   std::string log_level = "info";
@@ -81,10 +83,16 @@ absl::Status ServeClients(const ControllerCommandOptions& options) {
   std::shared_ptr<grpc::Service> programs = program_api::MakeService(server->controller());
   proxy_options.more_services = {programs.get()};
   GW_ASSIGN_OR_RETURN(auto proxy, ifrt_proxy::StartServer(server->controller(), clock, proxy_options));
+  std::unique_ptr<status::Server> page;
+  if (!options.http.empty()) {
+    GW_ASSIGN_OR_RETURN(page, status::Serve(server->controller(), options.http));
+    spdlog::info("status page: http://{}/", page->address());
+  }
   std::string host = options.listen.substr(0, options.listen.rfind(':'));
   std::string clients = absl::StrCat(host, ":", proxy->port());
   spdlog::info("clients: {}, workers: {}", clients, server->worker_address());
-  Announce(options.announce_fd, absl::StrCat(server->worker_address(), " ", clients));
+  Announce(options.announce_fd,
+           absl::StrCat(server->worker_address(), " ", clients, " ", page == nullptr ? "-" : page->address()));
   GW_RETURN_IF_ERROR(
       server->WaitForDevices(options.expect_devices, absl::Now() + absl::Seconds(options.device_wait_seconds)));
   Announce(options.announce_fd, "ready");
@@ -122,13 +130,16 @@ void AddControllerCommand(CLI::App& app, Action* action) {
                    "Seconds between signs of life of a worker; one silent for twice as long is lost")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
+  command->add_option("--http", options->http,
+                      "Address of the status page, metrics and traces, 127.0.0.1:PORT; default: none");
   command->add_option("--status-file", options->status_file,
                       "Write live counts (sessions, arrays, bytes) to this JSON file");
   command->add_option("--dump", options->dump_folder, "Folder for every program's artifact and per-device HLO")
       ->check(CLI::ExistingDirectory);
   command->add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();
-  command->add_option("--announce-fd", options->announce_fd,
-                      "Say both addresses, then that all is ready, on this file descriptor");
+  command->add_option(
+      "--announce-fd", options->announce_fd,
+      "Say the addresses (workers, clients, status page), then that all is ready, on this file descriptor");
   command->callback([options, action] { *action = [options] { return RunController(*options); }; });
 }
 

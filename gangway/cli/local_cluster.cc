@@ -140,11 +140,14 @@ absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& opti
   if (!options.dump_folder.empty()) {
     controller_options.command.push_back(absl::StrCat("--dump=", options.dump_folder));
   }
+  if (options.http_port >= 0) {
+    controller_options.command.push_back(absl::StrCat("--http=127.0.0.1:", options.http_port));
+  }
   GW_ASSIGN_OR_RETURN(Process controller, Process::Start(controller_options));
-  // First it says where workers and clients find it, "WORKERS CLIENTS", then "ready" once all devices have joined.
+  // First it says where it is found, "WORKERS CLIENTS STATUS", then "ready" once all devices have joined.
   GW_ASSIGN_OR_RETURN_WITH(std::string line, controller.AwaitAnnouncement(kStartDeadline), "controller");
   std::vector<std::string> addresses = absl::StrSplit(line, ' ');
-  if (addresses.size() != 2) return absl::InternalError(absl::StrCat("controller announced '", line, "'"));
+  if (addresses.size() != 3) return absl::InternalError(absl::StrCat("controller announced '", line, "'"));
 
   std::vector<Process> workers;
   for (int i = 0; i < options.workers; ++i) {
@@ -152,7 +155,7 @@ absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& opti
     workers.push_back(std::move(worker));
   }
   GW_RETURN_IF_ERROR(AwaitReady(controller, workers));
-  return LocalCluster(std::move(controller), std::move(workers), addresses[1]);
+  return LocalCluster(std::move(controller), std::move(workers), addresses[1], addresses[2] == "-" ? "" : addresses[2]);
 }
 
 absl::Status LocalCluster::Check() {

@@ -19,6 +19,7 @@ struct LocalClusterOptions {
   int devices = 8;  // of all workers together
   int workers = 1;
   int port = 0;             // for clients; 0: any free one
+  int http_port = -1;       // of the status page; 0: any free one, -1: none
   std::string plugin;       // PJRT plugin; "" finds the CPU plugin
   std::string status_file;  // "" for none
   std::string dump_folder;  // "" for none
@@ -34,22 +35,25 @@ class LocalCluster {
   // Returns once clients can be served; says which process failed and why otherwise.
   static absl::StatusOr<LocalCluster> Start(const LocalClusterOptions& options);
 
-  const std::string& address() const { return address_; }  // host:port for clients
+  const std::string& address() const { return address_; }            // host:port for clients
+  const std::string& http_address() const { return http_address_; }  // host:port of the status page; "": none
   // OK while all live; otherwise which one ended and how (once per process).
   absl::Status Check();
   bool controller_alive() { return controller_.running(); }
   void Stop();
 
  private:
-  LocalCluster(Process controller, std::vector<Process> workers, std::string address)
+  LocalCluster(Process controller, std::vector<Process> workers, std::string address, std::string http_address)
       : controller_(std::move(controller)),
         workers_(std::move(workers)),
         address_(std::move(address)),
+        http_address_(std::move(http_address)),
         reported_workers_(workers_.size()) {}
 
   Process controller_;
   std::vector<Process> workers_;
   std::string address_;
+  std::string http_address_;
   bool reported_controller_ = false;
   std::vector<bool> reported_workers_;
 };

@@ -13,6 +13,9 @@ void AddLocalClusterOptions(CLI::App& command, LocalClusterOptions* options) {
   command.add_option("--port", options->port, "Port for clients; 0 picks a free one")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
+  command.add_option("--http-port", options->http_port, "Port of the status page; 0 picks a free one, -1: no page")
+      ->check(CLI::Range(-1, 65535))
+      ->capture_default_str();
   command.add_option("--plugin", options->plugin,
                      "PJRT plugin (shared library); default: the CPU plugin of the wheel xla_cpu_pjrt");
   command.add_option("--status-file", options->status_file,

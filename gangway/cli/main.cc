@@ -21,6 +21,8 @@ int main(int argc, char** argv) {
   AddServeCommand(app, &action);
   AddControllerCommand(app, &action);
   AddWorkerCommand(app, &action);
+  AddTopCommand(app, &action);
+  AddTraceCommand(app, &action);
   AddOptCommand(app, &action);
   AddPartitionCommand(app, &action);
   AddExplainCommand(app, &action);

@@ -18,6 +18,7 @@
 #include "gangway/base/future.h"
 #include "gangway/base/strong_id.h"
 #include "gangway/compile/compile.h"
+#include "gangway/controller/observation.h"
 #include "gangway/mesh/sharding.h"
 #include "gangway/resource/cluster.h"
 #include "gangway/resource/slice.h"
@@ -105,11 +106,6 @@ struct SessionInfo {
   std::function<void(HostCall)> on_host_call = nullptr;  // on the loop; null: the session's programs may call nobody
 };
 
-struct Statistics {
-  int64_t sessions = 0, arrays = 0, programs = 0, pending_launches = 0;
-  int64_t store_bytes = 0;  // held by all workers
-};
-
 // All calls and all state belong to the controller's loop: callers post to loop() and call from there (asserted). Calls
 // return at once; what takes time ends in a Future, whose callbacks run on the loop too. Errors name the array,
 // program, session or worker.
@@ -162,6 +158,8 @@ class Controller {
                                                 absl::Span<const ArrayId> arguments, const ExecuteOptions& options) = 0;
 
   virtual Statistics Stats() const = 0;
+  // All there is to see, with the launches numbered above `after`.
+  virtual Observation Observe(uint64_t after) const { return {}; }
 };
 
 }  // namespace gangway::controller

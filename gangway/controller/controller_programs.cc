@@ -311,6 +311,7 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
     command.task->devices = program.scheduler_devices;
     command.task->program = id;
     command.task->cost = program.cost;
+    command.task->submitted = clock_.Now();
     ++program.references;  // until dispatched: the workers must not forget it before
   }
   ExecuteResult result{{}, ReadyFuture()};

@@ -164,6 +164,7 @@ void RuntimeController::Dispatch(Command& command) {
       news_due = counts_.launches % std::max(1, options_.scheduler.lookahead / 4) == 0 ||
                  unreported_ >= options_.scheduler.horizon / 8;
       if (news_due) unreported_ = absl::ZeroDuration();
+      task->dispatched_at = clock_.Now();
     }
   }
   for (Command::Outgoing& out : command.messages) {
@@ -226,20 +227,9 @@ void RuntimeController::PartDone(const std::shared_ptr<TaskRecord>& task, Worker
     }
     Admitted(scheduler.Finished(gang, clock_.Now(), took));
     Admitted(scheduler.Cancel(gang, clock_.Now()));
+    Note(*task);
   }
   task->done.Set(task->error.ok() ? absl::StatusOr<Unit>(Unit{}) : absl::StatusOr<Unit>(task->error));
-}
-
-Statistics RuntimeController::Stats() const {
-  Statistics stats;
-  stats.sessions = static_cast<int64_t>(sessions_.size());
-  stats.arrays = static_cast<int64_t>(arrays_.size());
-  stats.programs = static_cast<int64_t>(programs_.size());
-  stats.pending_launches = pending_launches_;
-  for (const auto& link : links_) {
-    if (!link->lost) stats.store_bytes += link->beat.store_bytes;
-  }
-  return stats;
 }
 
 }  // namespace gangway::controller

@@ -20,6 +20,7 @@ RuntimeController::RuntimeController(ControllerOptions options)
       own_loop_(options_.loop == nullptr ? std::make_unique<Strand>() : nullptr),
       loop_(options_.loop == nullptr ? own_loop_.get() : options_.loop),
       clock_(options_.clock == nullptr ? static_cast<const Clock&>(system_clock_) : *options_.clock),
+      journal_(options_.journal_capacity),
       self_(std::make_shared<RuntimeController*>(this)) {
   GW_CHECK(options_.compile != nullptr);
   if (options_.compile_executors.empty()) {

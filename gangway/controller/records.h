@@ -51,7 +51,8 @@ struct TaskRecord {
   Promise<Unit> done;
   absl::Status error;  // once known
   bool over = false;
-  absl::Duration took;  // device time, as far as told
+  absl::Duration took;                                         // device time, as far as told
+  absl::Time submitted, dispatched_at = absl::InfinitePast();  // a launch's
 
   explicit TaskRecord(std::shared_ptr<const dataflow::Graph> graph) : progress(std::move(graph)) {}
 };
@@ -90,6 +91,7 @@ struct ProgramRecord {
   Placement placement;
   int island = 0;
   absl::Duration cost = absl::Microseconds(100);  // a launch's device time: a running mean of those seen
+  int64_t launches = 0;                           // that are over
   Promise<std::shared_ptr<const Program>> ready;
   absl::Status error;
   std::shared_ptr<const Program> program;  // null until compiled by us and loaded by every worker
@@ -118,6 +120,8 @@ struct SessionRecord {
   std::vector<sched::TenantId> tenants;  // by island
   absl::flat_hash_map<ProgramId, int> programs;
   std::vector<DeviceId> sliced;  // devices of its slices, once for each
+  int64_t launches = 0;          // that are over
+  absl::Duration device_time;    // of these, times the devices of each
   // Behind a launch that waits for the scheduler: whatever the session does next must come after it, since it may name
   // what the launch makes. Usually empty.
   std::deque<Command> held;

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "gangway/base/strand.h"
 #include "gangway/controller/controller.h"
+#include "gangway/controller/launch_journal.h"
 #include "gangway/controller/records.h"
 #include "gangway/net/channel.h"
 
@@ -33,6 +34,7 @@ struct ControllerOptions {
   // How often workers are to be heard of. One that says nothing for twice as long is lost.
   absl::Duration heartbeat = absl::Seconds(5);
   sched::SchedulerOptions scheduler;
+  size_t journal_capacity = 16384;  // launches remembered after they are over
   // Commands a session may have waiting behind the scheduler before it is refused more.
   size_t max_held_commands = 1 << 20;
   // Called with one line for every event an operator wants to know: workers coming and going. On the loop.
@@ -94,6 +96,7 @@ class RuntimeController final : public Controller {
   absl::StatusOr<ExecuteResult> Execute(SessionId session, ProgramId program, absl::Span<const ArrayId> arguments,
                                         const ExecuteOptions& options) override;
   Statistics Stats() const override;
+  Observation Observe(uint64_t after) const override;
 
  private:
   struct WorkerLink {
@@ -151,6 +154,8 @@ class RuntimeController final : public Controller {
   void PartDone(const std::shared_ptr<TaskRecord>& task, WorkerId worker, const absl::Status& status,
                 absl::Duration took = absl::ZeroDuration());
   void Watch(TaskRecord& task);
+  // A launch is over: into the journal (controller_observe.cc).
+  void Note(const TaskRecord& task);
   sched::GangScheduler& SchedulerOf(int island);
 
   // --- arrays (controller_arrays.cc, controller_moves.cc) ---
@@ -206,6 +211,7 @@ class RuntimeController final : public Controller {
   absl::Duration unreported_;  // expected device time of launches since the last that reports at once
   int next_compile_executor_ = 0;
   DispatchCounts counts_;
+  LaunchJournal journal_;
   bool stopped_ = false;
 
   absl::Mutex closed_mutex_;

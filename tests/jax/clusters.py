@@ -116,11 +116,13 @@ class Cluster:
         self.process = subprocess.Popen(
             command, env=clean_environment(**{name: value}), stdout=subprocess.PIPE, stderr=self.log, text=True
         )
-        self.address = self._await_address()
+        self.address = self._await(r"at (\S+:\d+)")
+        self._await("GANGWAY_ADDRESS=(.*)")
+        self.status_page = self._await("http://([^/]+)/")
 
-    def _await_address(self):
+    def _await(self, pattern):
         line = self.process.stdout.readline()
-        match = re.search(r"at (\S+:\d+)", line)
+        match = re.search(pattern, line)
         if not match:
             raise RuntimeError(f"gangway serve did not start: {line!r} {self.errors()}")
         return match[1]

@@ -1,0 +1,69 @@
+// What an operator sees.
+#include <utility>
+
+#include "absl/strings/strip.h"
+#include "gangway/base/check.h"
+#include "gangway/controller/runtime_controller.h"
+
+namespace gangway::controller {
+
+void RuntimeController::Note(const TaskRecord& task) {
+  LaunchRecord launch;
+  launch.program = std::string(absl::StripPrefix(task.what, "program "));
+  launch.island = task.island;
+  launch.devices = task.devices;
+  launch.submitted = task.submitted;
+  launch.dispatched = task.dispatched_at;
+  launch.over = clock_.Now();
+  launch.took = task.took;
+  if (!task.error.ok()) launch.error = std::string(task.error.message());
+  if (SessionRecord* session = FindSession(task.session); session != nullptr) {
+    launch.session = session->info.name;
+    launch.tenant = session->info.tenant;
+    ++session->launches;
+    session->device_time += task.took * static_cast<int64_t>(task.devices.size());
+  }
+  if (auto program = programs_.find(task.program); program != programs_.end()) ++program->second->launches;
+  journal_.Add(std::move(launch));
+}
+
+Statistics RuntimeController::Stats() const {
+  Statistics stats;
+  stats.sessions = static_cast<int64_t>(sessions_.size());
+  stats.arrays = static_cast<int64_t>(arrays_.size());
+  stats.programs = static_cast<int64_t>(programs_.size());
+  stats.pending_launches = pending_launches_;
+  for (const auto& link : links_) {
+    if (!link->lost) stats.store_bytes += link->beat.store_bytes;
+  }
+  return stats;
+}
+
+Observation RuntimeController::Observe(uint64_t after) const {
+  GW_CHECK(loop_->InLoop());
+  Observation seen;
+  seen.when = clock_.Now();
+  seen.totals = Stats();
+  seen.launches = journal_.launches();
+  seen.failed_launches = journal_.failed();
+  seen.launch_messages = counts_.launch_messages;
+  for (const resource::Worker& worker : cluster_.workers()) {
+    const WorkerLink& link = *links_[worker.id.value()];
+    seen.workers.push_back({worker.name, worker.island, static_cast<int>(worker.first_device.value()),
+                            worker.num_devices, worker.alive, link.last_heard, link.beat.store_bytes,
+                            link.beat.store_buffers, link.beat.pending_tasks});
+  }
+  for (const auto& [id, session] : sessions_) {
+    seen.sessions.push_back({session.info.name, session.info.tenant, session.info.weight, session.info.priority,
+                             static_cast<int64_t>(session.held.size()), session.launches, session.device_time});
+  }
+  for (const auto& [id, record] : programs_) {
+    if (record->program == nullptr) continue;
+    seen.programs.push_back(
+        {record->program->compiled.name, static_cast<int>(record->devices.size()), record->launches, record->cost});
+  }
+  seen.recent = journal_.After(after);
+  return seen;
+}
+
+}  // namespace gangway::controller

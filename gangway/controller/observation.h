@@ -1,0 +1,66 @@
+// What an operator may see of a controller: a copy, made on its loop.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace gangway::controller {
+
+struct Statistics {
+  int64_t sessions = 0, arrays = 0, programs = 0, pending_launches = 0;
+  int64_t store_bytes = 0;  // held by all workers
+};
+
+// One launch of a program that is over.
+struct LaunchRecord {
+  uint64_t number = 0;  // counts up from 1
+  std::string program, session, tenant;
+  int island = 0;
+  std::vector<int> devices;
+  absl::Time submitted;   // by the client
+  absl::Time dispatched;  // admitted by the scheduler and sent to its workers; the infinite past: never
+  absl::Time over;        // as told; a launch that nobody waits for is told of late
+  absl::Duration took;    // device time; zero: not measured
+  std::string error;      // "" if none
+};
+
+struct WorkerState {
+  std::string name;
+  int island = 0;
+  int first_device = 0, devices = 0;
+  bool alive = false;
+  absl::Time last_heard;
+  int64_t store_bytes = 0, store_buffers = 0, pending_tasks = 0;
+};
+
+struct SessionState {
+  std::string name, tenant;
+  double weight = 1;
+  int priority = 0;
+  int64_t waiting = 0;  // commands behind the scheduler
+  int64_t launches = 0;
+  absl::Duration device_time;  // of its launches, times the devices of each
+};
+
+struct ProgramState {
+  std::string name;
+  int devices = 0;
+  int64_t launches = 0;
+  absl::Duration device_time;  // a launch's: a running mean
+};
+
+struct Observation {
+  absl::Time when;
+  Statistics totals;
+  int64_t launches = 0, failed_launches = 0;  // since the start
+  int64_t launch_messages = 0;
+  std::vector<WorkerState> workers;
+  std::vector<SessionState> sessions;
+  std::vector<ProgramState> programs;
+  std::vector<LaunchRecord> recent;  // oldest first
+};
+
+}  // namespace gangway::controller

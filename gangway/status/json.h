@@ -1,0 +1,14 @@
+// What a controller shows, as JSON.
+#pragma once
+
+#include <string>
+
+#include "gangway/controller/observation.h"
+
+namespace gangway::status {
+
+// {"when", "totals", "workers", "sessions", "programs", "recent"}; times in seconds since the epoch, durations in
+// seconds. `recent` is newest last.
+std::string StatusJson(const controller::Observation& seen);
+
+}  // namespace gangway::status

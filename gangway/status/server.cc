@@ -1,0 +1,138 @@
+#include "gangway/status/server.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "gangway/base/status.h"
+#include "gangway/status/json.h"
+#include "gangway/status/metrics.h"
+#include "gangway/status/trace.h"
+#include "httplib.h"
+#include "status_page.h"
+
+namespace gangway::status {
+namespace {
+
+constexpr absl::Duration kLoopDeadline = absl::Seconds(5);
+constexpr int kThreads = 2;
+constexpr size_t kLongestRequest = 1 << 16;
+constexpr std::chrono::seconds kIdle{5};
+// The page asks nobody but its own server.
+constexpr char kPolicy[] =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:";
+
+absl::StatusOr<std::pair<std::string, int>> LoopbackOf(const std::string& address) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(address, absl::MaxSplits(':', 1));
+  int port = 0;
+  if (!absl::SimpleAtoi(parts.second, &port) || port < 0 || port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat("status page: '", address, "' is not host:port"));
+  }
+  if (parts.first != "127.0.0.1" && parts.first != "localhost") {
+    return absl::InvalidArgumentError(absl::StrCat("status page: only this machine is served, not '", parts.first,
+                                                   "': put a proxy with access control before 127.0.0.1"));
+  }
+  return std::pair(parts.first, port);
+}
+
+// A number of the query, from 0 to 1e15; 0 where there is none.
+double NumberOf(const httplib::Request& request, const char* name) {
+  double number = 0;
+  return absl::SimpleAtod(request.get_param_value(name), &number) && number > 0 ? std::min(number, 1e15) : 0;
+}
+
+class ServerImpl final : public Server {
+ public:
+  explicit ServerImpl(controller::Controller& controller) : controller_(controller) {
+    http_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+    http_.set_socket_options([](socket_t socket) {
+      const int yes = 1;  // not SO_REUSEPORT, the library's default: a port in use is an error
+      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    });
+    http_.set_payload_max_length(kLongestRequest);
+    http_.set_keep_alive_timeout(kIdle.count());
+    http_.set_read_timeout(kIdle);
+    http_.set_write_timeout(kIdle);
+    http_.set_default_headers(
+        {{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}, {"Content-Security-Policy", kPolicy}});
+    http_.Get("/", [](const httplib::Request&, httplib::Response& response) {
+      response.set_content(kStatusPage, "text/html; charset=utf-8");
+    });
+    Document("/status.json", "application/json",
+             [](const httplib::Request&, const controller::Observation& seen) { return StatusJson(seen); });
+    Document("/trace.json", "application/json",
+             [](const httplib::Request& request, const controller::Observation& seen) {
+               const double seconds = NumberOf(request, "seconds");
+               return TraceJson(seen.recent, seconds > 0 ? seen.when - absl::Seconds(seconds) : absl::InfinitePast());
+             });
+    Document(
+        "/metrics", "text/plain; version=0.0.4",
+        [](const httplib::Request&, const controller::Observation& seen) { return MetricsText(seen); },
+        /*launches=*/false);
+  }
+
+  ~ServerImpl() override {
+    http_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  absl::Status Listen(const std::string& host, int port) {
+    const bool bound = port == 0 ? (port = http_.bind_to_any_port(host)) > 0 : http_.bind_to_port(host, port);
+    if (!bound) return absl::UnavailableError(absl::StrCat("status page: cannot listen at ", host, ":", port));
+    address_ = absl::StrCat(host, ":", port);
+    thread_ = std::thread([this] { http_.listen_after_bind(); });
+    // Told to stop before it runs, it would never stop.
+    while (!http_.is_running()) absl::SleepFor(absl::Milliseconds(1));
+    return absl::OkStatus();
+  }
+
+  std::string address() const override { return address_; }
+
+ private:
+  using Writer = std::function<std::string(const httplib::Request&, const controller::Observation&)>;
+
+  // `launches`: those that are over are part of it, after the number asked for.
+  void Document(const char* path, const char* type, Writer write, bool launches = true) {
+    http_.Get(path, [this, type, launches, write = std::move(write)](const httplib::Request& request,
+                                                                     httplib::Response& response) {
+      const uint64_t after =
+          launches ? static_cast<uint64_t>(NumberOf(request, "after")) : std::numeric_limits<uint64_t>::max();
+      auto seen = Ask(after);
+      if (!seen.ok()) {
+        response.status = 503;
+        return response.set_content(absl::StrCat(seen.status().message(), "\n"), "text/plain");
+      }
+      response.set_content(write(request, *seen), type);
+    });
+  }
+
+  absl::StatusOr<controller::Observation> Ask(uint64_t after) {
+    // Shared: the loop may answer after the deadline.
+    auto asked = std::make_shared<Promise<controller::Observation>>();
+    controller_.loop().Post([&controller = controller_, asked, after] { asked->Set(controller.Observe(after)); });
+    return asked->future().Await(absl::Now() + kLoopDeadline, "the controller's loop");
+  }
+
+  controller::Controller& controller_;
+  httplib::Server http_;
+  std::string address_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Serve(controller::Controller& controller, const std::string& address) {
+  GW_ASSIGN_OR_RETURN(auto where, LoopbackOf(address));
+  auto server = std::make_unique<ServerImpl>(controller);
+  GW_RETURN_IF_ERROR(server->Listen(where.first, where.second));
+  return std::unique_ptr<Server>(std::move(server));
+}
+
+}  // namespace gangway::status

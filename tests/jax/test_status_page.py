@@ -1,0 +1,80 @@
+"""What an operator sees of a running cluster: `gangway top`, `gangway trace`, the metrics, the page in a browser."""
+
+import json
+import re
+import shutil
+import subprocess
+import urllib.request
+
+import clusters
+import pytest
+
+WORK = """
+import jax, numpy as np, time
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()), ("x",))
+x = jax.device_put(np.ones((64, 64), np.float32), NamedSharding(mesh, P("x")))
+def matmul(x): return x @ x.T
+step = jax.jit(matmul)
+for _ in range(20): step(x).block_until_ready()
+print("ready", flush=True)
+time.sleep(120)
+"""
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory):
+    """A cluster on which one client has run a program twenty times and is still there."""
+    with clusters.Cluster(tmp_path_factory.mktemp("status"), devices=2) as cluster:
+        client = cluster.start_client(WORK)
+        assert client.stdout.readline() == "ready\n", client.communicate()[1]
+        yield cluster
+        client.kill()
+        client.communicate()
+
+
+def page(cluster, path):
+    with urllib.request.urlopen(f"http://{cluster.status_page}{path}", timeout=30) as answer:
+        return answer.read().decode()
+
+
+def test_metrics_count_launches(busy):
+    launches = re.search(r"^gangway_launches_total (\d+)", page(busy, "/metrics"), re.MULTILINE)
+    assert int(launches[1]) >= 20
+    assert 'gangway_worker_up{worker="worker0"} 1' in page(busy, "/metrics")
+
+
+def test_top_shows_the_program(busy):
+    shown = clusters.run([clusters.GANGWAY, "top", busy.status_page, "--once"], 60)
+    assert shown.returncode == 0, shown.stderr
+    assert re.search(r"^jit_matmul +2 +\d+", shown.stdout, re.MULTILINE), shown.stdout
+    assert "worker0" in shown.stdout
+
+
+def test_top_without_a_cluster_is_one_line():
+    shown = clusters.run([clusters.GANGWAY, "top", "127.0.0.1:1", "--once"], 60)
+    assert shown.returncode == 1
+    assert len(shown.stderr.splitlines()) == 1 and "no status page" in shown.stderr
+
+
+def test_trace_has_a_row_for_each_device(busy, tmp_path):
+    trace = tmp_path / "trace.json"
+    recorded = clusters.run([clusters.GANGWAY, "trace", busy.status_page, "--seconds", "0", "-o", trace], 60)
+    assert recorded.returncode == 0, recorded.stderr
+    events = json.loads(trace.read_text())["traceEvents"]
+    rows = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    assert {"device 0", "device 1", "island 0"} <= rows
+    on_devices = [event for event in events if event["ph"] == "X" and event["name"] == "jit_matmul"]
+    assert len(on_devices) >= 40 and any(event["dur"] > 0 for event in on_devices)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
+def test_the_page_in_a_browser(busy, tmp_path):
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
+    command += ["--enable-logging=stderr", "--virtual-time-budget=4000", "--dump-dom", f"http://{busy.status_page}/"]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert "CONSOLE" not in shown.stderr, shown.stderr
+    assert re.search(r'<tr><td>jit_matmul</td><td class="n">2</td>', shown.stdout), shown.stdout[-3000:]
+    assert "<td>worker0</td>" in shown.stdout
+    assert re.search("at [0-9:]+", shown.stdout)

@@ -138,6 +138,9 @@ class Compilation {
     for (partition::Fallback& fallback : partitioned.fallbacks) {
       program_.fallbacks.push_back({std::move(fallback.instruction), std::move(fallback.reason), fallback.bytes});
     }
+    for (partition::Inspection& inspection : partitioned.inspections) {
+      program_.inspected.push_back({std::move(inspection.key), std::move(inspection.sharding)});
+    }
     program_.per_device = std::move(partitioned.module);
     return absl::OkStatus();
   }

@@ -50,6 +50,12 @@ struct ReplicatedFallback {
   int64_t bytes = 0;
 };
 
+// A program asked how one of its values lies.
+struct InspectedSharding {
+  std::string key;  // what the program calls the question
+  Sharding sharding;
+};
+
 struct CollectiveStats {
   int64_t count = 0;          // instructions in the text
   double executed = 0;        // times run, loop bodies times their trip count where known
@@ -75,6 +81,7 @@ struct CompiledProgram {
   std::vector<ValueInfo> outputs;  // leaves of the result, depth first
   std::vector<Donation> donation;  // per parameter
   std::vector<ReplicatedFallback> fallbacks;
+  std::vector<InspectedSharding> inspected;  // in the order of the program
   ProgramStats stats;
 };
 

@@ -20,4 +20,7 @@ inline constexpr absl::string_view kCallingDevice = "gangway.calling_device";
 // tells them.
 inline constexpr absl::string_view kCallsWithParts = "gangway.calls_with_parts";
 
+// JAX's target for a question to the partitioner; its backend_config is the key to the client's function.
+inline constexpr absl::string_view kInspectSharding = "InspectSharding";
+
 }  // namespace gangway::hlo

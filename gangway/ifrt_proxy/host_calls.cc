@@ -61,6 +61,11 @@ void HostCalls::Call(HostCall call) {
   Match(callback);
 }
 
+void HostCalls::Ask(uint64_t function, SharedBytes operands, std::function<void(absl::StatusOr<SharedBytes>)> answer) {
+  if (!connected()) return answer(absl::UnavailableError("the client has no connection for host callbacks"));
+  SendCall(function, {ProgramId(), 0, std::move(operands), std::move(answer)});
+}
+
 void HostCalls::SendCall(uint64_t function, HostCall call) {
   const uint64_t execution = new_handle_();
   SharedBytes operands = std::exchange(call.operands, nullptr);

@@ -39,6 +39,9 @@ class HostCalls {
   void Drop(controller::ProgramId program);
 
   void Call(controller::HostCall call);
+  // Calls a function outside of any program; only with a connection.
+  void Ask(uint64_t function, SharedBytes operands, std::function<void(absl::StatusOr<SharedBytes>)> answer);
+  bool connected() const { return send_ != nullptr; }
   void Answer(uint64_t callback, Poll poll);
   // What a call gave. NOT_FOUND when there is none of that handle.
   absl::Status Return(uint64_t execution, absl::StatusOr<SharedBytes> results);

@@ -109,5 +109,25 @@ TEST_F(HostCallsTest, ASecondPollIsRefused) {
   EXPECT_EQ(failures_.size(), 1u);
 }
 
+TEST_F(HostCallsTest, WhatBelongsToNoProgramNeedsAConnection) {
+  const auto ask = [this] {
+    calls_.Ask(5, Text("what"), [this](absl::StatusOr<SharedBytes> answer) { answers_.push_back(std::move(answer)); });
+  };
+  ask();
+  EXPECT_TRUE(absl::IsUnavailable(answers_.at(0).status()));
+  uint64_t sent = 0;
+  calls_.Connect([&](uint64_t execution, uint64_t function, SharedBytes operands) {
+    EXPECT_EQ(function, 5u);
+    EXPECT_EQ(*operands, "what");
+    sent = execution;
+  });
+  ask();
+  ASSERT_TRUE(calls_.Return(sent, Text("that")).ok());
+  EXPECT_EQ(**answers_.at(1), "that");
+  ask();
+  calls_.Disconnect();
+  EXPECT_TRUE(absl::IsUnavailable(answers_.at(2).status()));
+}
+
 }  // namespace
 }  // namespace gangway::ifrt_proxy

@@ -30,6 +30,7 @@ struct ModuleState {
   int64_t next_channel = 1;
   int nesting = 0;  // computations being localized now, each called by the one before
   std::vector<Fallback> fallbacks;
+  std::vector<Inspection> inspections;
   PartitionOptions options;
   Demands demands;
   std::vector<Reason> reasons;

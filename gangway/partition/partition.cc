@@ -122,6 +122,7 @@ absl::StatusOr<Partitioned> PartitionModule(const hlo::Module& module, const Par
   result.module->SortComputations();
   GW_RETURN_IF_ERROR(VerifyPartitioned(*result.module, module, result.parameters, result.outputs));
   result.fallbacks = std::move(state.fallbacks);
+  result.inspections = std::move(state.inspections);
   result.demands = std::move(state.demands);
   result.reasons = std::move(state.reasons);
   return result;

@@ -23,12 +23,19 @@ struct Fallback {
 
 class ReshardPlanner;
 
+// The answer to a program that asks how a value lies (jax.debug.inspect_array_sharding).
+struct Inspection {
+  std::string key;  // the program's name for the question
+  Sharding sharding;
+};
+
 struct Partitioned {
   std::unique_ptr<hlo::Module> module;
   Shardings parameters;  // one per leaf of the entry's parameters, as the per-device program takes them
   Shardings outputs;     // one per leaf of its result
   std::vector<Fallback> fallbacks;
-  Demands demands;              // what the instructions asked for
+  Demands demands;  // what the instructions asked for
+  std::vector<Inspection> inspections;
   std::vector<Reason> reasons;  // when asked for: the metadata of what was added names them (ReasonOf)
 };
 

@@ -14,9 +14,9 @@ namespace {
 
 // The target only says something about its operand, which it returns.
 bool KeepsTheArray(absl::string_view target) {
-  for (absl::string_view name :
-       {"annotate_device_placement", "LayoutConstraint", "MoveToHost", "MoveToDevice", "PinToHost", "PinToDevice",
-        "xla.sdy.PropagationBarrier", "mhlo.erf", "mhlo.tan", "mhlo.topk_identity", "ResizeIdentity"}) {
+  for (absl::string_view name : {"annotate_device_placement", "LayoutConstraint", "MoveToHost", "MoveToDevice",
+                                 "PinToHost", "PinToDevice", "xla.sdy.PropagationBarrier", "mhlo.erf", "mhlo.tan",
+                                 "mhlo.topk_identity", "ResizeIdentity", "InspectSharding"}) {
     if (target == name) return true;
   }
   return false;

@@ -21,6 +21,17 @@ A test counts when it passes on native JAX {version} with eight CPU devices. "he
 server with eight CPU devices.
 """
 
+# Why some of them cannot pass, by what their failures say; the others are faults.
+EXPLANATIONS = {
+    "Only local arrays are supported": "Python's buffer protocol shows memory of this process, and the arrays are in "
+    "another; jaxlib's client refuses",
+    "implemented for a PjRt-compatible backend only": "addresses of device memory, which jaxlib's client has none of",
+    r"not found in 'HloModule": "looks for an operation of XLA's plan in the compiled program; ours moves the same in "
+    "another way",
+    "test_custom_partitioner_invalid_sharding": "the server partitions the function itself and does not ask the "
+    "client's `partition`, whose mistake the test is about",
+}
+
 
 def load(path):
     opener = gzip.open if path.suffix == ".gz" else open
@@ -36,6 +47,12 @@ def reason(row):
     line = re.sub(r"0x[0-9a-f]+|<path>", "…", line)
     line = re.sub(r"\bhandle=\d+", "handle=…", line)
     return line if len(line) <= 160 else line[:157] + "…"
+
+
+def explanation(why, tests):
+    """Of a group of failures, or nothing."""
+    text = " ".join([why, *(name for _, name in tests)])
+    return next((told for pattern, told in EXPLANATIONS.items() if re.search(pattern, text)), None)
 
 
 def main(native, *ours):
@@ -58,7 +75,8 @@ def main(native, *ours):
     print_row("**all**", total)
     print("\n## What fails, by reason\n")
     for why, tests in sorted(failures.items(), key=lambda item: (-len(item[1]), item[0])):
-        print(f"- {len(tests)} × `{why.replace('`', chr(39))}`")
+        told = explanation(why, tests)
+        print(f"- {len(tests)} × `{why.replace('`', chr(39))}`" + (f": {told}" if told else ""))
         for status, name in sorted(tests, key=lambda test: test[1]):
             print(f"  - {name}" + ("" if status == "failed" else f" ({status})"))
 

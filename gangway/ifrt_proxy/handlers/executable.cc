@@ -160,6 +160,47 @@ IfrtResponse CompileResponse(const Reply& reply, uint64_t handle, const std::vec
   return response;
 }
 
+// The client's function that is told how values lie: number 0 of its connection. Operands: the length of the key (64
+// bits), the key, an OpSharding.
+constexpr uint64_t kTellSharding = 0;
+
+SharedBytes TellingOf(const compile::InspectedSharding& inspected) {
+  const uint64_t length = inspected.key.size();
+  std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
+  absl::StrAppend(&bytes, inspected.key, ToProto(inspected.sharding).SerializeAsString());
+  return std::make_shared<const std::string>(std::move(bytes));
+}
+
+// Answers every question of the program, then goes on with the first error there was.
+void TellShardings(Session& session, const Program& program, std::function<void(absl::Status)> then) {
+  const auto& inspected = program.compiled.inspected;
+  if (inspected.empty() || !session.host_calls().connected()) return then(absl::OkStatus());
+  struct Pending {
+    size_t left;
+    absl::Status status;
+    std::function<void(absl::Status)> then;
+  };
+  auto pending = std::make_shared<Pending>(Pending{inspected.size(), absl::OkStatus(), std::move(then)});
+  for (const compile::InspectedSharding& one : inspected) {
+    session.host_calls().Ask(kTellSharding, TellingOf(one), [pending](const absl::StatusOr<SharedBytes>& answer) {
+      pending->status.Update(answer.status());
+      if (--pending->left == 0) pending->then(pending->status);
+    });
+  }
+}
+
+void AnswerCompiled(Session& session, uint64_t handle, const std::vector<DeviceId>& devices, const Reply& reply) {
+  auto executable = session.FindExecutable(handle);
+  if (!executable.ok()) return reply.Fail(absl::CancelledError("executable deleted while compiling"));
+  IfrtResponse response = CompileResponse(reply, handle, devices, (*executable)->program->compiled.name);
+  auto* compiled = response.mutable_compile_response();
+  compiled->set_ready_future_handle(session.NameFuture(0, ReadyFuture()));
+  for (uint64_t callback : session.host_calls().Add((*executable)->id, (*executable)->host_callbacks)) {
+    compiled->add_loaded_host_callback_handles(callback);
+  }
+  reply.Send(std::move(response));
+}
+
 }  // namespace
 
 void HandleCompile(Session& session, const wire::CompileRequest& request, const Reply& reply) {
@@ -180,13 +221,13 @@ void HandleCompile(Session& session, const wire::CompileRequest& request, const 
       return reply.Fail(program.ok() ? absl::CancelledError("executable deleted while compiling") : program.status());
     }
     (*executable)->program = *program;
-    IfrtResponse response = CompileResponse(reply, handle, devices, (*program)->compiled.name);
-    auto* compiled = response.mutable_compile_response();
-    compiled->set_ready_future_handle(session->NameFuture(0, ReadyFuture()));
-    for (uint64_t callback : session->host_calls().Add((*executable)->id, (*executable)->host_callbacks)) {
-      compiled->add_loaded_host_callback_handles(callback);
-    }
-    reply.Send(std::move(response));
+    TellShardings(*session, **program, [reply, handle, devices, weak](const absl::Status& told) {
+      std::shared_ptr<Session> session = weak.lock();
+      if (session == nullptr) return;
+      if (told.ok()) return AnswerCompiled(*session, handle, devices, reply);
+      session->ForgetExecutable(handle);
+      reply.Fail(told);
+    });
   });
 }
 

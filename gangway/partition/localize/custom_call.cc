@@ -102,6 +102,16 @@ absl::Status LocalizeShardToFull(const Instruction& instruction, Context& contex
   return absl::OkStatus();
 }
 
+// Nothing is left of the question in the program; the answer goes beside it.
+absl::Status LocalizeInspection(const Instruction& instruction, Context& context) {
+  const LocalValue value = context.Value(*instruction.operand(0));
+  Inspection inspection = {instruction.attr<hlo::CustomCallAttr>().backend_config, value.sharding};
+  inspection.sharding.unreduced.clear();
+  context.module().inspections.push_back(std::move(inspection));
+  context.Set(instruction, {value});
+  return absl::OkStatus();
+}
+
 // What device `root` has, on every device.
 Instruction* BroadcastFrom(int64_t root, Instruction* local, Context& context) {
   std::vector<int64_t> group = {root};
@@ -169,6 +179,7 @@ absl::Status LocalizeCustomCall(const Instruction& instruction, Context& context
     context.Set(instruction, LocalValues{});
     return absl::OkStatus();
   }
+  if (target == hlo::kInspectSharding) return LocalizeInspection(instruction, context);
   if (target == hlo::kHostCallback) return LocalizeHostCallback(instruction, context);
   return LocalizeByRule(instruction, context);
 }

@@ -15,7 +15,14 @@ import os
 
 import jax
 from jax.extend import backend
-from jax_plugins.gangway import buffer_callbacks, cost_analysis, host_callbacks, partitioned_functions, transfers
+from jax_plugins.gangway import (
+    buffer_callbacks,
+    cost_analysis,
+    host_callbacks,
+    partitioned_functions,
+    sharding_inspection,
+    transfers,
+)
 
 # How long a client waits for the server to answer before JAX reports that the backend cannot be initialized.
 CONNECT_SECONDS = 30
@@ -69,11 +76,16 @@ def initialize():
     if {"gangway", "proxy"} & set(wanted) and "cpu" not in wanted:
         jax.config.update("jax_platforms", ",".join([*wanted, "cpu"]))
     if {"gangway", "proxy"} & set(wanted) or not quietly:
-        host_callbacks.install()
-        buffer_callbacks.install()
-        partitioned_functions.install()
-        transfers.install()
-        cost_analysis.install()
+        adaptations = (
+            host_callbacks,
+            buffer_callbacks,
+            sharding_inspection,
+            partitioned_functions,
+            transfers,
+            cost_analysis,
+        )
+        for adaptation in adaptations:
+            adaptation.install()
 
 
 def _knows(platform):

@@ -23,6 +23,7 @@ import numpy as np
 MAGIC = 0x31736C6C61635747
 INTERNAL = 13  # absl::StatusCode
 FUNCTION_BITS = 32  # two operands' channels of 16 bits
+TELL_SHARDING = 0  # the function that no program names (sharding_inspection.py)
 
 
 def install():
@@ -100,7 +101,7 @@ def _register(module, in_process, has_token, avals, options):
     from jax._src.lib import xla_client
 
     backend = module.get_backend()
-    _connection_of(backend)
+    connect(backend)
     arrays = [aval for aval in avals if aval is not core.abstract_token]
     function = Function(in_process, has_token, arrays, options.get("partitioned", False))
     number = next(_numbers) % (1 << FUNCTION_BITS)
@@ -109,6 +110,11 @@ def _register(module, in_process, has_token, avals, options):
     return backend.make_python_callback_from_host_send_and_recv(
         function, [nothing, nothing], [], [number & 0xFFFF, number >> 16], [], _serialize
     )
+
+
+def serve(number, function):
+    """Lets the server call a function that belongs to no program. The caller keeps it alive."""
+    _functions[number] = function
 
 
 def _serialize(function):
@@ -168,8 +174,8 @@ _connections = {}
 _lock = threading.Lock()
 
 
-def _connection_of(backend):
-    """Opened when the first callback is lowered for this backend."""
+def connect(backend):
+    """The connection to the backend's session, opened when the first callback is lowered for it."""
     from jax_plugins.gangway import server_address
 
     with _lock:

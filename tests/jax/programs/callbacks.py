@@ -190,6 +190,23 @@ def buffers():
     return results, [flags[:3] for flags in states], [name == "EXECUTE" for *_, name in states]
 
 
+def inspected_shardings():
+    """Told while the program is compiled."""
+    seen = []
+    m = mesh(x=4, y=2)
+
+    def f(x):
+        jax.debug.inspect_array_sharding(x, callback=lambda sharding: seen.append(sharding))
+        y = x @ x.T
+        jax.debug.inspect_array_sharding(y, callback=lambda sharding: seen.append(sharding))
+        return y
+
+    with jax.set_mesh(m):
+        compiled = jax.jit(f, in_shardings=on(m, "x", "y"), out_shardings=on(m, "x")).lower(normal(8, 4)).compile()
+    first, second = seen
+    return first.is_equivalent_to(on(m, "x", "y"), 2), second.is_equivalent_to(on(m, "x"), 2), compiled(normal(8, 4))
+
+
 def outside_of_jit():
     seen = []
     jax.debug.callback(lambda v: seen.append(float(v)), jnp.float32(3))

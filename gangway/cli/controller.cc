@@ -17,6 +17,7 @@
 #include "gangway/cli/program_file.h"
 #include "gangway/cli/signals.h"
 #include "gangway/cli/status_file.h"
+#include "gangway/cli/tls_files.h"
 #include "gangway/controller/controller_server.h"
 #include "gangway/hlo/text.h"
 #include "gangway/ifrt_proxy/server.h"
@@ -33,6 +34,7 @@ struct ControllerCommandOptions {
   int expect_devices = 1;
   double device_wait_seconds = 60;
   double heartbeat_seconds = 5;
+  TlsFiles tls;
   std::string http;  // "": no status page
   std::string status_file;
   std::string dump_folder;
@@ -71,6 +73,12 @@ controller::CompileFunction CompileAndDump(std::string folder) {
 absl::Status ServeClients(const ControllerCommandOptions& options) {
   controller::ControllerServerOptions server_options;
   server_options.worker_address = options.listen_workers;
+  GW_ASSIGN_OR_RETURN(server_options.worker_tls, ReadTls(options.tls));
+  if (server_options.worker_tls.empty() && !IsLoopback(options.listen_workers)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("workers from other machines need certificates: --listen-workers=", options.listen_workers,
+                     " goes with --tls-ca, --tls-cert and --tls-key"));
+  }
   server_options.controller.compile = controller::CompileArtifact;
   server_options.controller.heartbeat = absl::Seconds(options.heartbeat_seconds);
   server_options.controller.scheduler.horizon = absl::Milliseconds(20);
@@ -130,6 +138,7 @@ void AddControllerCommand(CLI::App& app, Action* action) {
                    "Seconds between signs of life of a worker; one silent for twice as long is lost")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
+  AddTlsOptions(*command, &options->tls);
   command->add_option("--http", options->http,
                       "Address of the status page, metrics and traces, 127.0.0.1:PORT; default: none");
   command->add_option("--status-file", options->status_file,

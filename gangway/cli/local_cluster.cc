@@ -68,7 +68,6 @@ absl::StatusOr<Process> StartWorker(const LocalClusterOptions& options, const st
                                     const std::string& plugin, int index) {
   ProcessOptions process;
   process.announces = true;
-  process.environment["GRPC_VERBOSITY"] = "NONE";
   process.environment["TF_CPP_MIN_LOG_LEVEL"] = "2";  // the plugin's chatter
   process.environment["UCX_HANDLE_ERRORS"] = "none";  // crashes are ours to report
   process.environment["UCX_LOG_LEVEL"] = "fatal";     // and so is what happens to peers
@@ -129,7 +128,6 @@ absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& opti
   }
   ProcessOptions controller_options;
   controller_options.announces = true;
-  controller_options.environment["GRPC_VERBOSITY"] = "NONE";  // failures are ours to tell, in one line
   controller_options.own_group = true;
   controller_options.command = {
       ExecutablePath().string(), "controller", absl::StrCat("--listen=127.0.0.1:", options.port),

@@ -10,6 +10,7 @@
 #include "gangway/cli/logging.h"
 #include "gangway/cli/process.h"
 #include "gangway/cli/signals.h"
+#include "gangway/cli/tls_files.h"
 #include "gangway/worker/worker_main.h"
 #include "spdlog/spdlog.h"
 
@@ -18,6 +19,8 @@ namespace {
 
 struct WorkerCommandOptions {
   worker::RunWorkerOptions worker;
+  TlsFiles tls;
+  double connect_seconds = 30;
   double reconnect_seconds = 300;
   std::string log_level = "info";
   int announce_fd = -1;
@@ -34,8 +37,15 @@ int RunWorkerCommand(WorkerCommandOptions options) {
     }
     options.worker.plugin = *std::move(plugin);
   }
+  absl::StatusOr<net::Tls> tls = ReadTls(options.tls);
+  if (!tls.ok()) {
+    AnnounceError(options.announce_fd, "worker", tls.status());
+    return kExitFailure;
+  }
+  options.worker.tls = *std::move(tls);
   std::atomic<bool> stop = false, done = false;
   options.worker.stop = &stop;
+  options.worker.connect_timeout = absl::Seconds(options.connect_seconds);
   options.worker.reconnect = absl::Seconds(options.reconnect_seconds);
   options.worker.log = [](const std::string& line) { spdlog::info("{}", line); };
   std::thread watcher([&] {
@@ -65,6 +75,8 @@ void AddWorkerCommand(CLI::App& app, Action* action) {
   command->add_option("--name", options->worker.name, "Unique name in the cluster")->capture_default_str();
   command->add_option("--island", options->worker.island, "Island: devices with a fast network of their own")
       ->capture_default_str();
+  command->add_option("--connect-timeout", options->connect_seconds, "Seconds to look for the controller at first")
+      ->capture_default_str();
   command
       ->add_option("--reconnect", options->reconnect_seconds,
                    "Seconds to look for a controller that is gone, before giving up; 0: not at all")
@@ -73,6 +85,7 @@ void AddWorkerCommand(CLI::App& app, Action* action) {
       ->add_option("--rank", options->worker.rank,
                    "Join after the workers of smaller ranks, so that devices are numbered in this order")
       ->capture_default_str();
+  AddTlsOptions(*command, &options->tls);
   command->add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();
   command->add_option("--announce-fd", options->announce_fd, "Say on this file descriptor why the worker failed");
   command->callback([options, action] { *action = [options] { return RunWorkerCommand(*options); }; });

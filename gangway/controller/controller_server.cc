@@ -19,12 +19,12 @@ class ServerImpl final : public ControllerServer {
   explicit ServerImpl(ControllerOptions options)
       : controller_(std::make_unique<RuntimeController>(std::move(options))), ticker_([this] { KeepTicking(); }) {}
 
-  absl::Status Listen(const std::string& address) {
+  absl::Status Listen(const std::string& address, const net::Tls& tls) {
     auto accept = [this](std::unique_ptr<net::Channel> channel) {
       absl::MutexLock lock(&accept_mutex_);
       if (!closing_) controller_->AddWorker(std::move(channel));
     };
-    GW_ASSIGN_OR_RETURN_WITH(server_, net::ServeGrpc(address, accept), "controller");
+    GW_ASSIGN_OR_RETURN_WITH(server_, net::ServeGrpc(address, accept, tls), "controller");
     return absl::OkStatus();
   }
 
@@ -83,7 +83,7 @@ class ServerImpl final : public ControllerServer {
 
 absl::StatusOr<std::unique_ptr<ControllerServer>> StartControllerServer(ControllerServerOptions options) {
   auto server = std::make_unique<ServerImpl>(std::move(options.controller));
-  if (!options.worker_address.empty()) GW_RETURN_IF_ERROR(server->Listen(options.worker_address));
+  if (!options.worker_address.empty()) GW_RETURN_IF_ERROR(server->Listen(options.worker_address, options.worker_tls));
   return std::unique_ptr<ControllerServer>(std::move(server));
 }
 

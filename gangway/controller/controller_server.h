@@ -8,11 +8,13 @@
 #include "absl/time/time.h"
 #include "gangway/controller/controller.h"
 #include "gangway/controller/runtime_controller.h"
+#include "gangway/net/tls.h"
 
 namespace gangway::controller {
 
 struct ControllerServerOptions {
   std::string worker_address = "127.0.0.1:0";  // where workers connect: host:port or unix:/path; empty: nowhere
+  net::Tls worker_tls;                         // whom workers find there; none: on loopback only
   ControllerOptions controller;                // `compile` is CompileArtifact, but in tests
 };
 

@@ -35,7 +35,8 @@ bool ShallStop(const RunWorkerOptions& options) { return options.stop != nullptr
 absl::StatusOr<std::unique_ptr<net::Channel>> Connect(const RunWorkerOptions& options, absl::Duration patience) {
   const absl::Time deadline = absl::Now() + patience;
   while (true) {
-    auto channel = net::ConnectGrpc(options.controller, std::min(deadline, absl::Now() + absl::Seconds(1)));
+    auto channel =
+        net::ConnectGrpc(options.controller, std::min(deadline, absl::Now() + absl::Seconds(1)), options.tls);
     if (channel.ok() || absl::Now() >= deadline || ShallStop(options)) return channel;
   }
 }

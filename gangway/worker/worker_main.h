@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "gangway/device/device.h"
+#include "gangway/net/tls.h"
 
 namespace gangway::net {
 class Channel;
@@ -23,6 +24,7 @@ struct RunWorkerOptions {
   std::string plugin;      // path of a PJRT C-API plugin
   int devices = 1;         // how many the plugin is to have, where it lets us choose (CPU)
   std::string controller;  // host:port or unix:/path
+  net::Tls tls;            // towards it; none: it is on loopback
   absl::Duration connect_timeout = absl::Seconds(30);
   // After a connection that stood has ended, the worker tries for so long to come back; zero: never.
   absl::Duration reconnect = absl::ZeroDuration();

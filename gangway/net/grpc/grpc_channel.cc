@@ -26,6 +26,19 @@ constexpr int kMaxFrame = 64 << 20;
 constexpr absl::Duration kPatience = absl::Milliseconds(500);  // for a peer that does not take its leave
 constexpr absl::Duration kCancelled = absl::Seconds(60);  // for events of a call that is cancelled: they come at once
 
+std::shared_ptr<grpc::ServerCredentials> ServerCredentials(const Tls& tls) {
+  if (tls.empty()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = tls.authorities;
+  options.pem_key_cert_pairs.push_back({tls.key, tls.certificate});
+  return grpc::SslServerCredentials(options);
+}
+
+std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials(const Tls& tls) {
+  if (tls.empty()) return grpc::InsecureChannelCredentials();
+  return grpc::SslCredentials({tls.authorities, tls.key, tls.certificate});
+}
+
 class ClientStream final : public GrpcStream {
  public:
   ClientStream(std::string peer, std::shared_ptr<grpc::Channel> channel)
@@ -153,12 +166,12 @@ class GrpcServer final : public Server {
  public:
   explicit GrpcServer(AcceptHandler accept) : accept_(std::move(accept)) {}
 
-  absl::Status Listen(const std::string& address) {
+  absl::Status Listen(const std::string& address, const Tls& tls) {
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.SetMaxReceiveMessageSize(kMaxFrame);
-    builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+    builder.AddListeningPort(address, ServerCredentials(tls), &port);
     builder.RegisterAsyncGenericService(&service_);
     queue_ = builder.AddCompletionQueue();
     server_ = builder.BuildAndStart();
@@ -167,7 +180,9 @@ class GrpcServer final : public Server {
       server_.reset();
       queue_->Shutdown();
       ServeQueue(*queue_);
-      return absl::UnavailableError(absl::StrCat("cannot listen on ", address, " (is the port in use?)"));
+      return absl::UnavailableError(absl::StrCat(
+          "cannot listen on ", address,
+          tls.empty() ? " (is the port in use?)" : " (is the port in use, are certificate and key a pair?)"));
     }
     const size_t colon = address.rfind(':');
     address_ = absl::StartsWith(address, "unix:") ? address : absl::StrCat(address.substr(0, colon), ":", port);
@@ -245,23 +260,24 @@ class GrpcServer final : public Server {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Channel>> ConnectGrpc(const std::string& address, absl::Time deadline) {
+absl::StatusOr<std::unique_ptr<Channel>> ConnectGrpc(const std::string& address, absl::Time deadline, const Tls& tls) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxFrame);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  auto channel = grpc::CreateCustomChannel(address, ChannelCredentials(tls), arguments);
   if (!channel->WaitForConnected(absl::ToChronoTime(deadline))) {
-    return absl::UnavailableError(absl::StrCat("cannot reach ", address));
+    return absl::UnavailableError(
+        absl::StrCat("cannot reach ", address, tls.empty() ? "" : " (is it there, and do both believe each other?)"));
   }
   return std::unique_ptr<Channel>(std::make_unique<ClientChannel>(std::make_shared<ClientStream>(address, channel)));
 }
 
-absl::StatusOr<std::unique_ptr<Server>> ServeGrpc(const std::string& address, AcceptHandler accept) {
+absl::StatusOr<std::unique_ptr<Server>> ServeGrpc(const std::string& address, AcceptHandler accept, const Tls& tls) {
   auto server = std::make_unique<GrpcServer>(std::move(accept));
-  if (absl::Status status = server->Listen(address); !status.ok()) return status;
+  if (absl::Status status = server->Listen(address, tls); !status.ok()) return status;
   return std::unique_ptr<Server>(std::move(server));
 }
 

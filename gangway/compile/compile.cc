@@ -33,6 +33,7 @@ absl::Status CleanInput(hlo::Module* module, bool partitioned) {
     pipeline.Add("recognize-scans", passes::RunRecognizeScans);
     pipeline.Add("fold-window-padding", passes::RunFoldWindowPadding);
     pipeline.Add("join-pads", passes::RunJoinPads);
+    pipeline.Add("scatter-to-update", passes::RunScatterToUpdate);
   }
   pipeline.Add("choose-layouts", passes::RunChooseLayouts);
   pipeline.Add("dce", passes::RunDce);

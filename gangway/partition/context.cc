@@ -90,6 +90,11 @@ void Context::Set(const Instruction& instruction, Instruction* local, Sharding s
   Set(instruction, {LocalValue{local, std::move(sharding), WithoutLayout(instruction.shape()), &instruction}});
 }
 
+void Context::MarkUnchanged(const Instruction& parameter, const std::vector<bool>& leaves) {
+  LocalValues& values = values_.at(&parameter);
+  for (size_t leaf = 0; leaf < values.size(); ++leaf) values[leaf].unchanged = leaves[leaf];
+}
+
 Sharding Context::Wanted(const Instruction& instruction, int64_t leaf) const {
   const auto& shardings = instruction.shardings();
   const int64_t rank = LeafRank(instruction.shape(), leaf);

@@ -59,6 +59,8 @@ class Context {
   const LocalValue& Value(const hlo::Instruction& instruction) const { return Values(instruction).front(); }
   void Set(const hlo::Instruction& instruction, LocalValues values);
   void Set(const hlo::Instruction& instruction, hlo::Instruction* local, Sharding sharding);
+  // LocalValue::unchanged of its leaves.
+  void MarkUnchanged(const hlo::Instruction& parameter, const std::vector<bool>& leaves);
 
   // The sharding completion chose for a leaf, expressed over the module's mesh; replicated where it chose none.
   Sharding Wanted(const hlo::Instruction& instruction, int64_t leaf = 0) const;
@@ -132,8 +134,10 @@ std::optional<Sharding> AdoptManual(const Sharding& sharding, const AxisList& ma
 
 // A source computation localized into a new one of the target: parameters lie as `parameters` says (one per leaf of all
 // parameters), the result is brought to `results`. With `results` null the root's own wanted shardings are used.
+// `unchanged` says so of the leaves of the parameters; empty: of none.
 absl::StatusOr<hlo::Computation*> LocalizeComputation(ModuleState* module, const hlo::Computation& source,
                                                       const Shardings& parameters, const Shardings* results,
-                                                      Shardings* final_results = nullptr);
+                                                      Shardings* final_results = nullptr,
+                                                      const std::vector<bool>& unchanged = {});
 
 }  // namespace gangway::partition

@@ -172,6 +172,24 @@ bool Descend(ArrangedBox* box) {
 
 }  // namespace
 
+bool IsOnlyLookedThrough(const Instruction& slice) {
+  if (slice.opcode() != Opcode::kSlice || !HasUnitStrides(slice)) return false;
+  return std::all_of(slice.users().begin(), slice.users().end(), [&](const Instruction* user) {
+    switch (user->opcode()) {
+      case Opcode::kConcatenate:
+        return ChangesOnly(slice, user->attr<hlo::DimensionsAttr>().dims[0]);
+      case Opcode::kSlice:
+        return HasUnitStrides(*user);
+      case Opcode::kPad:
+        return user->operand(0) == &slice && HasNoInterior(*user);
+      case Opcode::kReverse:
+        return true;
+      default:
+        return false;
+    }
+  });
+}
+
 ArrangedDim ArrangedAlong(const Instruction& concatenate, int64_t dim) {
   const int64_t extent = concatenate.shape().dim(dim);
   Lookup lookup(dim, extent);

@@ -25,6 +25,9 @@ struct ArrangedDim {
   std::vector<Stretch> stretches;
 };
 
+// All users are moved elements themselves and look through it: nobody needs its value.
+bool IsOnlyLookedThrough(const hlo::Instruction& slice);
+
 ArrangedDim ArrangedAlong(const hlo::Instruction& concatenate, int64_t dim);
 
 // Slices, pads and at last a reversal, on any dimensions, of one array: per dimension stretches of source 0, the array,

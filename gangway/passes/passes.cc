@@ -12,6 +12,7 @@ constexpr Pass kPasses[] = {
     {"choose-layouts", "choose layouts of parameters and results that are left open", RunChooseLayouts},
     {"fold-window-padding", "give the padding of a pooled array to the gradient's windows", RunFoldWindowPadding},
     {"recognize-scans", "make one cumulative operation of a tree of slices", RunRecognizeScans},
+    {"scatter-to-update", "write scatters of one window to a known place as updates", RunScatterToUpdate},
     {"simplify-while", "drop unused loop state and read invariants from outside the loop", RunSimplifyWhile},
     {"join-pads", "write sums of zero-padded parts of one array as concatenations", RunJoinPads},
     {"reduce-after-loop", "add up over devices after a loop instead of in each of its steps", RunReduceAfterLoop},

@@ -32,6 +32,8 @@ absl::StatusOr<bool> RunRecognizeScans(hlo::Module& module);
 // Padding of the array of a select-and-scatter that is never selected becomes padding of its windows. For programs that
 // are partitioned: the array keeps its extent.
 absl::StatusOr<bool> RunFoldWindowPadding(hlo::Module& module);
+// A scatter of one window to a constant place inside the array becomes a dynamic-update-slice.
+absl::StatusOr<bool> RunScatterToUpdate(hlo::Module& module);
 // Loop state: elements the body passes through are read from outside or, when constant, inside; unused ones are
 // dropped.
 absl::StatusOr<bool> RunSimplifyWhile(hlo::Module& module);

@@ -339,6 +339,30 @@ TEST(Operations, DynamicSlices) {
   }
 }
 
+TEST(Operations, UpdatesAtKnownPlaces) {
+  for (const std::string rows : {"14", "9", "5", "1"}) {
+    for (const std::string place : {"1", "2", "40"}) {
+      SCOPED_TRACE(rows + " rows from " + place);
+      Check(With({"f32[16,1536]", "f32[" + rows + ",1534]"}, "  i = s32[] constant(" + place +
+                                                                 ")\n  j = s32[] constant(1)\n  u = negate(p1)\n"
+                                                                 "  ROOT r = dynamic-update-slice(p0, u, i, j)"),
+            10);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Operations, PartsThatAreOnlyMoved) {
+  const std::string parts = "  a = slice(p0), slice={[0:7], [0:600]}\n  b = slice(p0), slice={[7:8], [0:600]}\n";
+  const std::string pad = "  z = f32[] constant(0)\n";
+  for (const std::string end : {"  ROOT r = concatenate(b, a), dimensions={0}", "  ROOT r = pad(a, z), padding=1_0x0_0",
+                                "  ROOT r = reverse(a), dimensions={0}"}) {
+    SCOPED_TRACE(end);
+    Check(With({"f32[8,600]"}, parts + pad + end), 20);
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST(Operations, TopK) {
   // Distinct values: which of equal ones is taken is the implementation's choice.
   for (const std::string k : {"1", "3", "9", "20"}) {

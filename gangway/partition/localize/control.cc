@@ -116,6 +116,20 @@ absl::Status LocalizeTokenOp(const Instruction& instruction, Context& context) {
   return absl::OkStatus();
 }
 
+// Leaves of a loop's state that its body ends with as it found them.
+std::vector<bool> UnchangedLeaves(const hlo::Computation& body) {
+  std::vector<bool> unchanged;
+  const Instruction &state = *body.parameter(0), &root = *body.root();
+  if (root.opcode() != Opcode::kTuple) return unchanged;
+  for (int64_t i = 0; i < root.operand_count(); ++i) {
+    const Instruction& element = *root.operand(i);
+    const auto* index = element.attr_if<hlo::TupleIndexAttr>();
+    const bool same = index != nullptr && index->index == i && element.operand(0) == &state;
+    unchanged.insert(unchanged.end(), LeafCount(element.shape()), same);
+  }
+  return unchanged;
+}
+
 absl::Status LocalizeWhile(const Instruction& instruction, Context& context) {
   const LocalValues init = context.Values(*instruction.operand(0));
   const Shardings carried = CarriedLeaves(instruction, init, context);
@@ -125,7 +139,8 @@ absl::Status LocalizeWhile(const Instruction& instruction, Context& context) {
   GW_ASSIGN_OR_RETURN(hlo::Computation * condition,
                       LocalizeComputation(&context.module(), *instruction.called()[0], carried, &predicate));
   GW_ASSIGN_OR_RETURN(hlo::Computation * body,
-                      LocalizeComputation(&context.module(), *instruction.called()[1], carried, &carried));
+                      LocalizeComputation(&context.module(), *instruction.called()[1], carried, &carried, nullptr,
+                                          UnchangedLeaves(*instruction.called()[1])));
   Instruction* loop = context.target()->AddClone(instruction, packed->shape(), {packed});
   loop->set_called({condition, body});
   loop->set_shardings(std::nullopt);
@@ -185,7 +200,7 @@ absl::Status LocalizeCall(const Instruction& instruction, Context& context) {
 
 absl::StatusOr<hlo::Computation*> LocalizeComputation(ModuleState* module, const hlo::Computation& source,
                                                       const Shardings& parameters, const Shardings* results,
-                                                      Shardings* final_results) {
+                                                      Shardings* final_results, const std::vector<bool>& unchanged) {
   if (module->nesting == kMaxNesting) {
     return absl::InvalidArgumentError(
         absl::StrCat("partition: ", source.name(), ": loops, branches and calls more than ", kMaxNesting, " deep"));
@@ -202,6 +217,8 @@ absl::StatusOr<hlo::Computation*> LocalizeComputation(ModuleState* module, const
     const Shape shape = ShardShape(WithoutLayout(parameter->shape()), mine);
     Instruction* local = context.Clone(*parameter, shape, {});
     SetLeaves(*parameter, local, mine, context);
+    if (!unchanged.empty())
+      context.MarkUnchanged(*parameter, {unchanged.begin() + leaf - count, unchanged.begin() + leaf});
   }
   for (const auto& owned : source.instructions()) {
     const Instruction& instruction = *owned;

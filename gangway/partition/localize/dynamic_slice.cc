@@ -1,6 +1,6 @@
-// dynamic-slice and dynamic-update-slice along split dimensions. Starts are clamped in the whole array first; every
-// device then takes, or replaces, what lies in its shard.
-#include <algorithm>
+// dynamic-slice along split dimensions. Starts are clamped in the whole array first; every device then takes what lies
+// in its shard.
+#include <utility>
 #include <vector>
 
 #include "gangway/base/status.h"
@@ -16,19 +16,8 @@ using hlo::Builder;
 using hlo::Instruction;
 using hlo::Opcode;
 
-std::vector<Instruction*> ReplicatedStarts(const Instruction& instruction, int64_t first, Context& context,
-                                           absl::Status* status) {
-  std::vector<Instruction*> starts;
-  for (int64_t i = first; i < instruction.operand_count(); ++i) {
-    auto start = context.Replicate(context.Value(*instruction.operand(i)));
-    if (!start.ok()) {
-      *status = start.status();
-      return {};
-    }
-    starts.push_back(*start);
-  }
-  return starts;
-}
+// Of one array that is gathered because a loop reads parts of it.
+constexpr int64_t kMaxGatheredBytes = int64_t{64} << 20;
 
 Reduction CombinerOf(DType dtype) { return dtype == DType::kPred ? Reduction::kOr : Reduction::kSum; }
 
@@ -44,7 +33,8 @@ absl::Status LocalizeDynamicSlice(const Instruction& instruction, Context& conte
   }
   if (cut.empty() || !SameMesh(value.sharding.mesh, context.mesh())) return LocalizeByRule(instruction, context);
 
-  // Everyone contributes what it has of the slice; the parts add up. Worth it when less moves than by gathering.
+  // Everyone contributes what it has of the slice; the parts add up. Worth it when less moves than by gathering. What a
+  // loop reads part by part and does not change is gathered before the loop, once for all its parts.
   Sharding kept = value.sharding;
   kept.unreduced.clear();
   Sharding result = kept, gathered = kept;
@@ -58,12 +48,19 @@ absl::Status LocalizeDynamicSlice(const Instruction& instruction, Context& conte
   Sharding wanted = context.Wanted(instruction);
   wanted.manual = result.manual;
   const double by_parts = context.module().planner->Cost(result, wanted, shape);
-  if (context.ReshardCost(value, gathered) <= by_parts) return LocalizeByChoice(instruction, context);
+  const double by_gather = context.ReshardCost(value, gathered);
+  const double share = static_cast<double>(shape.ElementCount()) / static_cast<double>(global.ElementCount());
+  if (value.unchanged && by_gather * share < by_parts && ShardShape(global, gathered).ByteSize() <= kMaxGatheredBytes) {
+    kept = result = gathered;
+    kept.unreduced.clear();
+    result.unreduced.clear();
+    cut.clear();
+  } else if (by_gather <= by_parts) {
+    return LocalizeByChoice(instruction, context);
+  }
 
   Builder& builder = context.builder();
-  absl::Status status;
-  std::vector<Instruction*> starts = ReplicatedStarts(instruction, 1, context, &status);
-  GW_RETURN_IF_ERROR(status);
+  GW_ASSIGN_OR_RETURN(std::vector<Instruction*> starts, ReplicatedStarts(instruction, 1, context));
   GW_ASSIGN_OR_RETURN(Instruction * local, context.Reshard(value, kept));
   const DimVector sizes = ShardShape(shape, result).dims();
   std::vector<Instruction*> whole(global.rank(),
@@ -80,33 +77,6 @@ absl::Status LocalizeDynamicSlice(const Instruction& instruction, Context& conte
     local = OwnPart(local, kept, global, d, start, sizes[d], context);
   }
   context.Set(instruction, local, result);
-  return absl::OkStatus();
-}
-
-absl::Status LocalizeDynamicUpdateSlice(const Instruction& instruction, Context& context) {
-  const LocalValue& value = context.Value(*instruction.operand(0));
-  const LocalValue& update = context.Value(*instruction.operand(1));
-  const Shape global = value.global;
-  Sharding wanted = context.Wanted(instruction);
-  std::vector<int64_t> cut;
-  for (int64_t d = 0; d < global.rank(); ++d) {
-    if (wanted.IsSplit(d) && update.global.dim(d) != global.dim(d)) cut.push_back(d);
-  }
-  if (cut.empty() || !SameMesh(wanted.mesh, context.mesh())) return LocalizeByRule(instruction, context);
-
-  // No communication but for the update, which every device must see whole along the cut dimensions.
-  wanted.unreduced.clear();
-  Sharding update_sharding = wanted;
-  for (int64_t d : cut) update_sharding.dims[d].axes.clear();
-  absl::Status status;
-  std::vector<Instruction*> starts = ReplicatedStarts(instruction, 2, context, &status);
-  GW_RETURN_IF_ERROR(status);
-  GW_ASSIGN_OR_RETURN(Instruction * local, context.Reshard(value, wanted));
-  GW_ASSIGN_OR_RETURN(Instruction * part, context.Reshard(update, update_sharding));
-  for (int64_t d = 0; d < global.rank(); ++d) {
-    starts[d] = ClampedStart(starts[d], global.dim(d) - update.global.dim(d), context);
-  }
-  context.Set(instruction, WithOwnPartOf(part, local, wanted, global, cut, std::move(starts), context), wanted);
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gangway/base/status.h"
 #include "gangway/mesh/geometry.h"
 
 namespace gangway::partition {
@@ -48,6 +49,16 @@ Block BlockFor(Instruction* start, int64_t part, const Sharding& sharding, const
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<Instruction*>> ReplicatedStarts(const Instruction& instruction, int64_t first,
+                                                           Context& context) {
+  std::vector<Instruction*> starts;
+  for (int64_t i = first; i < instruction.operand_count(); ++i) {
+    GW_ASSIGN_OR_RETURN(Instruction * start, context.Replicate(context.Value(*instruction.operand(i))));
+    starts.push_back(start);
+  }
+  return starts;
+}
 
 Instruction* ClampedStart(Instruction* start, int64_t limit, Context& context) {
   Builder& builder = context.builder();

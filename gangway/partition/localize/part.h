@@ -7,6 +7,10 @@
 
 namespace gangway::partition {
 
+// The scalars that a dynamic slice starts at, operands `first` on, as every device has them.
+absl::StatusOr<std::vector<hlo::Instruction*>> ReplicatedStarts(const hlo::Instruction& instruction, int64_t first,
+                                                                Context& context);
+
 // min(max(start, 0), limit) in s32, the way dynamic slices read their starts.
 hlo::Instruction* ClampedStart(hlo::Instruction* start, int64_t limit, Context& context);
 

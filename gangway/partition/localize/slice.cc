@@ -178,6 +178,8 @@ absl::Status LocalizeBox(const Instruction& instruction, Context& context) {
   GW_ASSIGN_OR_RETURN(const bool can_arrange, arranged.Choose(rule));
   PartsPlan parts(instruction, context);
   const bool has_parts = instruction.opcode() == hlo::Opcode::kSlice && parts.Choose();
+  // Costs nothing until somebody needs it.
+  if (has_parts && !context.module().options.plain && IsOnlyLookedThrough(instruction)) return parts.Emit();
   if (!can_arrange && !has_parts) return LocalizeByRule(instruction, context);
   GW_ASSIGN_OR_RETURN(const OpPlan by_rule, PlanOp(instruction, rule, OptionsFor(instruction), context));
   if (has_parts && parts.cost() < by_rule.cost && (!can_arrange || parts.cost() < arranged.cost())) return parts.Emit();

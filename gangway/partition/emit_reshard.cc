@@ -182,6 +182,8 @@ class StageEmitter {
         return collectives_.AllReduce(x, mesh_, Resolved(step), reduction());
       case StepKind::kMakePartial:
         return MakePartial(step, x);
+      case StepKind::kSpread:
+        return Spread(step, x);
       case StepKind::kMove:
         break;  // a stage of its own
     }
@@ -231,6 +233,33 @@ class StageEmitter {
       holders = next;
     }
     return x;
+  }
+
+  Instruction* Spread(const ReshardStep& step, Instruction* x) {
+    Holders holders = step.before;
+    for (const std::vector<int>& digits : ByDim(Released(step))) {
+      Holders next = holders;
+      for (int digit : digits) next[digit] = kLocal;
+      const AxisList axes = AxesOf(digits, step.before);
+      if (const int64_t dim = LeadingDim(digits, next); dim >= 0) {
+        x = PlaceInIdentity(x, dim, axes);
+      } else {
+        x = JoinFront(ToFront(x, holders, digits), digits.size());
+        x = FromFront(PlaceInIdentity(x, 0, axes), next, digits);
+      }
+      holders = next;
+    }
+    return x;
+  }
+
+  // A dimension as long as all parts together, with the identity in the places of the others.
+  Instruction* PlaceInIdentity(Instruction* x, int64_t dim, const AxisList& axes) {
+    Shape whole = WithoutLayout(x->shape());
+    whole.set_dim(dim, whole.dim(dim) * ProductOf(axes));
+    Instruction* identity = builder_.Constant(ReductionIdentity(stage_.to.reduction, whole.dtype()));
+    std::vector<Instruction*> starts(whole.rank(), builder_.Index(0));
+    starts[dim] = collectives_.coordinates()->Scaled(view_.mesh, axes, x->shape().dim(dim));
+    return builder_.DynamicUpdateSlice(builder_.BroadcastScalar(identity, whole), x, std::move(starts));
   }
 
   Instruction* ReduceScatter(const ReshardStep& step, Instruction* x) {

@@ -1,5 +1,6 @@
 #include "gangway/partition/reshard_plan.h"
 
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -15,11 +16,36 @@
 namespace gangway::partition {
 namespace {
 
-bool IsCollectiveStep(StepKind kind) { return kind != StepKind::kSlice && kind != StepKind::kMakePartial; }
+bool IsCollectiveStep(StepKind kind) {
+  return kind != StepKind::kSlice && kind != StepKind::kMakePartial && kind != StepKind::kSpread;
+}
+
+uint32_t BitOf(int8_t holder) { return holder == kLocal ? 0 : uint32_t{1} << holder; }
+
+// Axes that split a dimension and are to hold partial results: what a device has is its part of the sum, so nothing
+// moves. The rest of the way starts from there.
+DigitView SpreadParts(const DigitView& view, std::vector<ReshardStep>* steps) {
+  const uint32_t wanted = view.unreduced_to & ~view.unreduced_from;
+  DigitView rest = view;
+  ReshardStep step;
+  step.kind = StepKind::kSpread;
+  for (int8_t& holder : rest.from) {
+    if (!(BitOf(holder) & wanted)) continue;
+    rest.unreduced_from |= BitOf(holder);
+    holder = kLocal;
+  }
+  if (rest.from == view.from) return rest;
+  step.before = view.from;
+  step.after = rest.from;
+  step.unreduced_before = view.unreduced_from;
+  step.unreduced_after = rest.unreduced_from;
+  steps->push_back(std::move(step));
+  return rest;
+}
 
 // Partial results the target wants and the start has not: hold the identity on all devices but the first.
-void AddMakePartial(ReshardStage* stage) {
-  const uint32_t wanted = stage->view.unreduced_to & ~stage->view.unreduced_from;
+void AddMakePartial(uint32_t unreduced_from, ReshardStage* stage) {
+  const uint32_t wanted = stage->view.unreduced_to & ~unreduced_from;
   if (wanted == 0) return;
   ReshardStep step;
   step.kind = StepKind::kMakePartial;
@@ -31,8 +57,9 @@ void AddMakePartial(ReshardStage* stage) {
 
 ReshardStage PlanStage(const Sharding& from, const Sharding& to, DigitView view, int element_bytes) {
   ReshardStage stage{from, to, std::move(view), {}};
-  stage.steps = SearchSteps(stage.view, element_bytes);
-  AddMakePartial(&stage);
+  const DigitView rest = SpreadParts(stage.view, &stage.steps);
+  absl::c_move(SearchSteps(rest, element_bytes), std::back_inserter(stage.steps));
+  AddMakePartial(rest.unreduced_from, &stage);
   return stage;
 }
 
@@ -168,6 +195,8 @@ absl::string_view StepName(StepKind kind) {
       return "all-reduce";
     case StepKind::kMakePartial:
       return "make-partial";
+    case StepKind::kSpread:
+      return "spread";
     case StepKind::kMove:
       return "move";
   }

@@ -23,6 +23,7 @@ enum class StepKind : uint8_t {
   kReduceScatter,  // partial sums added up, each device keeping a part
   kAllReduce,      // partial sums added up everywhere
   kMakePartial,    // local: all but the first device of the axes hold the identity
+  kSpread,         // local: digits become whole, the identity in all other places: parts become partial sums
   kMove,           // the same tiles on the devices another mesh puts them on: one permute
 };
 absl::string_view StepName(StepKind kind);

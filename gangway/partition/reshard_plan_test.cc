@@ -102,6 +102,19 @@ TEST(ReshardPlan, PartialSumsScatterOntoDimensionsTheyWillSplit) {
   EXPECT_EQ(plan->ToString(), "all-reduce over {'x'} 12288 bytes");
 }
 
+TEST(ReshardPlan, PartsBecomeSummandsWhereTheyAre) {
+  const MeshRef mesh = MakeMesh({{"x", 4}, {"y", 2}});
+  Sharding to = Of(mesh, "_,y");
+  to.unreduced = {FullAxis(*mesh, 0)};
+  auto plan = PlanReshard(Of(mesh, "x,y"), to, Shape(DType::kF32, {64, 64}));
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->ToString(), "spread dim0:'x'->- over {'x'}");
+  // What else has to move does so afterwards.
+  plan = PlanReshard(Of(mesh, "x,_"), to, Shape(DType::kF32, {64, 64}));
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->ToString(), "spread dim0:'x'->- over {'x'}; slice dim1:-->'y'");
+}
+
 TEST(ReshardPlan, SliceIsFree) {
   const MeshRef mesh = MakeMesh({{"x", 4}, {"y", 2}});
   const auto plan = PlanReshard(Of(mesh, "_,_"), Of(mesh, "y,x"), Shape(DType::kF32, {10, 10}));

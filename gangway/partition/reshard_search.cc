@@ -263,6 +263,7 @@ class Search {
       }
       case StepKind::kSlice:
       case StepKind::kMakePartial:
+      case StepKind::kSpread:
       case StepKind::kMove:
         break;
     }

@@ -145,7 +145,10 @@ TEST(Reshard, BecomingPartial) {
   const MeshRef mesh = MakeMesh({{"x", 2}, {"y", 2}});
   Sharding to = Sharding::Replicated(mesh, 2).Closed();
   to.unreduced = {FullAxis(*mesh, 1)};
-  for (const Sharding& from : AllShardings(mesh)) CheckReshard(from, to, Shape(DType::kF32, {4, 4}));
+  for (const Sharding& from : AllShardings(mesh)) {
+    CheckReshard(from, to, Shape(DType::kF32, {4, 4}));
+    CheckReshard(from, to, Shape(DType::kS32, {5, 3}));
+  }
 }
 
 TEST(Reshard, MeshesWithoutCommonAxes) {

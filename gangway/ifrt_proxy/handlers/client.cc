@@ -26,16 +26,17 @@ void SetInt(xla::ifrt::AttributeMapProto* map, const char* key, int64_t value) {
 
 void AddDevice(const controller::DeviceInfo& info, const Session& session, wire::InitResponse* init) {
   int id = info.id.value();
-  std::string text = absl::StrCat("GangwayDevice(id=", id, ", worker=", info.worker, ")");
   auto* device = init->add_all_devices();
   device->set_id(id);
   device->set_local_device_id(id);
   device->set_local_hardware_id(id);
   device->set_platform_name("cpu");
   device->set_device_kind(info.kind);
-  device->set_debug_string(text);
-  device->set_to_string(text);
+  // As natively: scripts and their logs tell devices by these.
+  device->set_debug_string(absl::StrCat("cpu:", id));
+  device->set_to_string(absl::StrCat("CpuDevice(id=", id, ")"));
   SetInts(device->mutable_attributes(), "coords", info.coords);
+  (*device->mutable_attributes()->mutable_attributes())["worker"].set_string_value(info.worker);
   SetInt(device->mutable_attributes(), "core_on_chip", 0);
   SetInt(device->mutable_attributes(), "slice_index", info.island);
   // For our JAX plugin, which sees nothing of the session but its devices.

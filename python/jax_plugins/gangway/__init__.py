@@ -4,9 +4,9 @@
 
 GANGWAY_WEIGHT, a whole number, is this client's share of devices that others use too; GANGWAY_TENANT names it.
 
-`gangway run` sets these variables and PYTHONPATH. JAX's own client of the IFRT-proxy protocol does the talking; there
-is nothing here but the registration and the lowering of host callbacks. JAX runs those on a local CPU device, so "cpu"
-is added to the platforms behind ours (JAX_PLATFORMS=gangway,cpu).
+`gangway run` sets these variables and PYTHONPATH. JAX's own client of the IFRT-proxy protocol does the talking; here
+are the registration, and adaptations of what JAX would do in its own process. It runs host callbacks on a local CPU
+device, so "cpu" is added to the platforms behind ours (JAX_PLATFORMS=gangway,cpu).
 
 The name "proxy" is served as well where this JAX does not register it itself: libraries look for that word.
 """
@@ -18,6 +18,7 @@ from jax.extend import backend
 from jax_plugins.gangway import (
     buffer_callbacks,
     cost_analysis,
+    dlpack,
     host_callbacks,
     partitioned_functions,
     sharding_inspection,
@@ -26,6 +27,17 @@ from jax_plugins.gangway import (
 
 # How long a client waits for the server to answer before JAX reports that the backend cannot be initialized.
 CONNECT_SECONDS = 30
+
+# What JAX does in its own process, done otherwise for arrays and programs of ours.
+ADAPTATIONS = (
+    host_callbacks,
+    buffer_callbacks,
+    sharding_inspection,
+    partitioned_functions,
+    transfers,
+    dlpack,
+    cost_analysis,
+)
 
 
 def server_address():
@@ -76,15 +88,7 @@ def initialize():
     if {"gangway", "proxy"} & set(wanted) and "cpu" not in wanted:
         jax.config.update("jax_platforms", ",".join([*wanted, "cpu"]))
     if {"gangway", "proxy"} & set(wanted) or not quietly:
-        adaptations = (
-            host_callbacks,
-            buffer_callbacks,
-            sharding_inspection,
-            partitioned_functions,
-            transfers,
-            cost_analysis,
-        )
-        for adaptation in adaptations:
+        for adaptation in ADAPTATIONS:
             adaptation.install()
 
 

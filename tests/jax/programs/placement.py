@@ -168,3 +168,17 @@ def layouts():
     open_result = jax.jit(lambda x: (x.T, x + x, x @ x.T), out_shardings=Format(Layout.AUTO))
     results = open_result(put(x, m, "x", "y"))
     return seen, jax.jit(lambda x: x.T * 2)(seen), results, order(seen), jax.tree.map(order, results)
+
+
+def dlpack():
+    """To NumPy and back, by a copy where the array is elsewhere."""
+    x = jax.device_put(normal(4, 3), jax.devices()[1])
+    out = np.from_dlpack(x * 2)
+    back = jnp.from_dlpack(np.arange(6, dtype=np.int32).reshape(2, 3)) + 1
+    placed = jnp.from_dlpack(normal(5), device=jax.devices()[2])
+    return out, back, placed, placed.devices() == {jax.devices()[2]}
+
+
+def looks_of_devices():
+    device = jax.devices()[3]
+    return [repr(device) == "CpuDevice(id=3)", str(device) == "cpu:3", device.platform == "cpu", device.id]

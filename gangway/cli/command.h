@@ -19,6 +19,11 @@ void AddControllerCommand(CLI::App& app, Action* action);
 void AddWorkerCommand(CLI::App& app, Action* action);
 void AddTopCommand(CLI::App& app, Action* action);
 void AddTraceCommand(CLI::App& app, Action* action);
+void AddDoctorCommand(CLI::App& app, Action* action);
+void AddConfigCommand(CLI::App& app, Action* action);
+
+// All of them, with what they take from the environment and from files.
+void AddCommands(CLI::App& app, Action* action);
 
 // Exit codes of our own failures; `run` passes its command's code on otherwise.
 inline constexpr int kExitUsage = 2;

@@ -126,6 +126,23 @@ ENTRY e {
   EXPECT_EQ(memory.temporary_bytes, 4096);  // b only
 }
 
+TEST(PeakMemoryTest, SquaresAreFusedWithWhatTheySquare) {
+  std::unique_ptr<hlo::Module> module = Parse(R"(
+HloModule m
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY e {
+  x = f32[32] parameter(0)
+  y = f32[32,32] broadcast(x), dimensions={0}
+  z = f32[32,32] broadcast(x), dimensions={1}
+  d = f32[32,32] subtract(y, z)
+  s = f32[32,32] multiply(d, d)
+  zero = f32[] constant(0)
+  ROOT r = f32[32] reduce(s, zero), dimensions={1}, to_apply=add
+}
+)");
+  EXPECT_EQ(PeakMemoryOf(*module).temporary_bytes, 0);
+}
+
 TEST(PeakMemoryTest, DonatedArgumentsHoldResults) {
   std::unique_ptr<hlo::Module> module = Parse(R"(
 HloModule m, input_output_alias={ {}: (0, {}, may-alias) }

@@ -32,6 +32,12 @@ bool Fuses(const Instruction& i) {
   return IsCheap(i) || i.opcode() == Opcode::kReduce || i.opcode() == Opcode::kDynamicUpdateSlice;
 }
 
+// A square reads its operand twice, but is one reader.
+bool HasOneReader(const Instruction& i) {
+  return !i.users().empty() && std::all_of(i.users().begin(), i.users().end(),
+                                           [&](const Instruction* user) { return user == i.users().front(); });
+}
+
 // Takes memory of its own.
 bool IsMaterialized(const Instruction& i) {
   if (IsAlias(i.opcode()) || i.opcode() == Opcode::kParameter) return false;
@@ -40,7 +46,7 @@ bool IsMaterialized(const Instruction& i) {
   if (i.opcode() == Opcode::kBroadcast || i.opcode() == Opcode::kIota) {  // made again wherever it is read
     return !std::all_of(i.users().begin(), i.users().end(), [](const Instruction* user) { return Fuses(*user); });
   }
-  return i.users().size() != 1 || !Fuses(*i.users().front());
+  return !HasOneReader(i) || !Fuses(*i.users().front());
 }
 
 // Writes into its first operand's memory.

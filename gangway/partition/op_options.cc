@@ -48,14 +48,20 @@ bool MakesPartialSums(const Instruction& instruction) {
 }
 
 constexpr int kMaxAddends = 32;
+constexpr double kShareOfStep = 0.125;  // of what is done once after a loop
+
+// The last of the operations that carry the instruction's partial sums, each used by the next only.
+const Instruction* EndOfSum(const Instruction& instruction) {
+  const Instruction* end = &instruction;
+  for (int steps = 0; steps < kMaxAddends && end->users().size() == 1 && CarriesPartialSums(*end->users()[0]); ++steps)
+    end = end->users()[0];
+  return end;
+}
 
 // The addends of the sum that an instruction's result ends up in, itself left out: products and reductions, each used
 // there only.
 std::vector<const Instruction*> OtherAddends(const Instruction& instruction) {
-  const Instruction* top = &instruction;
-  for (int steps = 0; steps < kMaxAddends && top->users().size() == 1 && CarriesPartialSums(*top->users()[0]); ++steps)
-    top = top->users()[0];
-  std::vector<const Instruction*> addends, open = {top};
+  std::vector<const Instruction*> addends, open = {EndOfSum(instruction)};
   for (int visited = 0; !open.empty() && visited < 2 * kMaxAddends; ++visited) {
     const Instruction* next = open.back();
     open.pop_back();
@@ -69,6 +75,20 @@ std::vector<const Instruction*> OtherAddends(const Instruction& instruction) {
     }
   }
   return addends;
+}
+
+// A loop adds the result to a part of its state in every step and does nothing else with it: it is made whole once,
+// after the loop (passes/reduce_after_loop.cc).
+bool IsAddedUpByLoop(const Instruction& instruction) {
+  const Instruction* sum = EndOfSum(instruction);
+  if (sum->opcode() != Opcode::kAdd || sum->users().size() != 1) return false;
+  const Instruction& root = *sum->users()[0];
+  if (root.opcode() != Opcode::kTuple || !root.IsRoot()) return false;
+  return std::any_of(sum->operands().begin(), sum->operands().end(), [&](const Instruction* operand) {
+    const auto* element = operand->attr_if<hlo::TupleIndexAttr>();
+    return element != nullptr && operand->operand(0)->opcode() == Opcode::kParameter && operand->users().size() == 1 &&
+           root.operand(element->index) == sum;
+  });
 }
 
 bool IsPartialAlike(const LocalValue& value, const Sharding& sharding) {
@@ -114,6 +134,9 @@ double ResultCost(const Instruction& instruction, int64_t leaf, const Sharding& 
   if (leaf > 0 || sharding.unreduced.empty()) return CostToUsers(instruction, leaf, sharding, wanted, context);
   Sharding whole = sharding;
   whole.unreduced.clear();
+  if (sharding.reduction == Reduction::kSum && IsAddedUpByLoop(instruction)) {
+    return kShareOfStep * CostToUsers(instruction, leaf, sharding, wanted, context);
+  }
   const double share = ShareOfSum(instruction, sharding, context);
   const double joined = share == 1 ? 0 : CostToUsers(instruction, leaf, whole, wanted, context);
   return share * CostToUsers(instruction, leaf, sharding, wanted, context) + (1 - share) * joined;

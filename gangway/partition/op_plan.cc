@@ -131,24 +131,24 @@ class OpPlanner {
   // Axes of a dimension that must be whole can split another one meanwhile: two all-to-alls at most, instead of a
   // gather and the same work on every device.
   void OfferDisplacedAxes() {
-    std::vector<AxisList> displaced;
-    for (const auto& start : starts_) {
-      for (size_t f = 0; f < start.size(); ++f) {
-        if (start[f].empty() || !MustBeLocal(f)) continue;
-        displaced.push_back(start[f]);
-        for (size_t n = 0; start[f].size() > 1 && n < start[f].size(); ++n) displaced.push_back({start[f][n]});
-      }
+    AxisList displaced;
+    for (size_t i = 0; i < values_.size(); ++i) {
+      if (values_[i] != nullptr) AddDisplaced(rule_.operands[i], values_[i]->sharding, &displaced);
     }
-    for (size_t f = 0; !displaced.empty() && f < rule_.factors.size(); ++f) {
-      if (rule_.factors[f].kind != FactorKind::kPassThrough) continue;
-      const std::vector<AxisList> own = candidates_[f];
-      for (const AxisList& axes : displaced) {
-        for (AxisList both : own) {
-          if (std::any_of(axes.begin(), axes.end(), [&](const AxisRef& ref) { return Overlaps(both, ref); })) continue;
-          both.insert(both.end(), axes.begin(), axes.end());
-          if (rule_.factors[f].size % ProductOf(both) == 0) AddCandidate(f, both);
-        }
-      }
+    for (size_t i = 0; i < wanted_.size(); ++i) AddDisplaced(rule_.results[i], wanted_[i], &displaced);
+    for (const AxisRef& axis : displaced) {
+      for (size_t f = 0; f < rule_.factors.size(); ++f) AddBehind(f, axis);
+    }
+  }
+
+  // Axes of a value that split no factor which may be split.
+  void AddDisplaced(const rules::ValueFactors& dims, const Sharding& sharding, AxisList* displaced) const {
+    if (sharding.rank() != static_cast<int64_t>(dims.size()) || !SameMesh(sharding.mesh, context_.mesh())) return;
+    const std::vector<AxisList> axes = ToFactors(rule_, dims, sharding);
+    for (const AxisRef& axis : sharding.DimAxes()) {
+      bool placed = Contains(*displaced, axis);
+      for (size_t f = 0; f < axes.size(); ++f) placed |= Contains(axes[f], axis) && !MustBeLocal(f);
+      if (!placed) displaced->push_back(axis);
     }
   }
 
@@ -158,9 +158,8 @@ class OpPlanner {
     for (size_t i = 0; i < values_.size(); ++i) {
       if (values_[i] == nullptr) continue;
       for (const Sharding& version : context_.VersionShardings(*values_[i])) AddCandidates(rule_.operands[i], version);
-      for (const AxisRef& axis : StuckAxes(i)) AddEverywhere(axis, rule_.operands);
       if (context_.module().options.whole_sums) continue;
-      for (const AxisRef& axis : values_[i]->sharding.unreduced) AddEverywhere(axis, rule_.results);
+      for (const AxisRef& axis : values_[i]->sharding.unreduced) AddToResults(axis);
     }
     if (!IsMatrixOp(instruction_.opcode())) return;
     for (int axis = 0; axis < static_cast<int>(context_.mesh()->rank()); ++axis) {
@@ -170,22 +169,8 @@ class OpPlanner {
     }
   }
 
-  // Axes of an operand that split what has to be whole: they may move to another dimension.
-  AxisList StuckAxes(size_t operand) const {
-    AxisList stuck;
-    const Sharding& sharding = values_[operand]->sharding;
-    if (!SameMesh(sharding.mesh, context_.mesh())) return stuck;
-    const std::vector<AxisList> axes = ToFactors(rule_, rule_.operands[operand], sharding);
-    for (const AxisRef& axis : sharding.DimAxes()) {
-      bool placed = false;
-      for (size_t f = 0; f < axes.size(); ++f) placed |= Contains(axes[f], axis) && !MustBeLocal(f);
-      if (!placed) stuck.push_back(axis);
-    }
-    return stuck;
-  }
-
-  void AddEverywhere(const AxisRef& axis, const std::vector<rules::ValueFactors>& values) {
-    for (const rules::ValueFactors& dims : values) {
+  void AddToResults(const AxisRef& axis) {
+    for (const rules::ValueFactors& dims : rule_.results) {
       for (const rules::DimFactors& dim : dims) {
         if (!dim.empty()) AddBehind(static_cast<size_t>(dim[0]), axis);
       }

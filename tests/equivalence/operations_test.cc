@@ -352,6 +352,21 @@ TEST(Operations, UpdatesAtKnownPlaces) {
   }
 }
 
+TEST(Operations, RandomBits) {
+  for (const std::string state : {"u64[2]", "u64[3]"}) {
+    for (const std::string bits : {"u32[16,6]", "u64[8,5]", "u16[1,24,2]", "u32[12,3]"}) {
+      for (const std::string leaf : {"0", "1"}) {
+        SCOPED_TRACE(state + " " + bits + " " + leaf);
+        const std::string type = leaf == "0" ? state : bits;
+        Check(With({state}, "  t = (" + state + ", " + bits + ") rng-bit-generator(p0), algorithm=rng_philox\n" +
+                                "  ROOT r = " + type + " get-tuple-element(t), index=" + leaf),
+              10);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
 TEST(Operations, PartsThatAreOnlyMoved) {
   const std::string parts = "  a = slice(p0), slice={[0:7], [0:600]}\n  b = slice(p0), slice={[7:8], [0:600]}\n";
   const std::string pad = "  z = f32[] constant(0)\n";

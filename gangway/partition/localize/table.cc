@@ -29,6 +29,8 @@ Row SpecialRow(Opcode opcode) {
       return {LocalizeConstant, ""};
     case Opcode::kIota:
       return {LocalizeIota, ""};
+    case Opcode::kRngBitGenerator:
+      return {LocalizeRngBitGenerator, ""};
     case Opcode::kTuple:
       return {LocalizeTuple, ""};
     case Opcode::kGetTupleElement:

@@ -51,6 +51,7 @@ absl::Status LocalizeTopK(const hlo::Instruction& instruction, Context& context)
 absl::Status LocalizeFft(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeDynamicSlice(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeDynamicUpdateSlice(const hlo::Instruction& instruction, Context& context);
+absl::Status LocalizeRngBitGenerator(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeGather(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeScatter(const hlo::Instruction& instruction, Context& context);
 

@@ -74,6 +74,17 @@ def dropout():
     return f(jax.random.key(0), x)
 
 
+def counted_random_bits():
+    m = mesh(x=4, y=2)
+
+    def f(key):
+        after, bits = jax.lax.rng_bit_generator(key, (32, 12), algorithm=jax.lax.RandomAlgorithm.RNG_PHILOX)
+        return after, bits, jax.lax.rng_bit_generator(after, (16, 6))[1]
+
+    out = (on(m), on(m, "x"), on(m, ("x", "y")))
+    return jax.jit(f, out_shardings=out)(np.array([1, 2**32 - 1, 2**32 - 3, 2**32 - 1], np.uint32))
+
+
 def convolution():
     m = mesh(x=4, y=2)
     image, kernel = put(normal(8, 8, 8, 4), m, "x"), put(normal(3, 3, 4, 6, seed=1), m, None, None, None, "y")

@@ -18,8 +18,8 @@ from jax.extend import backend
 from jax_plugins.gangway import (
     buffer_callbacks,
     cost_analysis,
-    dlpack,
     host_callbacks,
+    interchange,
     partitioned_functions,
     sharding_inspection,
     transfers,
@@ -35,7 +35,7 @@ ADAPTATIONS = (
     sharding_inspection,
     partitioned_functions,
     transfers,
-    dlpack,
+    interchange,
     cost_analysis,
 )
 

@@ -176,7 +176,7 @@ def dlpack():
     out = np.from_dlpack(x * 2)
     back = jnp.from_dlpack(np.arange(6, dtype=np.int32).reshape(2, 3)) + 1
     placed = jnp.from_dlpack(normal(5), device=jax.devices()[2])
-    return out, back, placed, placed.devices() == {jax.devices()[2]}
+    return out, back, placed, placed.devices() == {jax.devices()[2]}, hasattr(x, "__cuda_array_interface__")
 
 
 def looks_of_devices():

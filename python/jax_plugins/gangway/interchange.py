@@ -1,6 +1,7 @@
-"""DLPack, by which arrays go to NumPy, PyTorch and others and come from them without a copy.
+"""DLPack and the CUDA array interface, by which libraries look into each other's memory.
 
-Arrays on a Gangway server have no memory in this process: they are copied to a local CPU device first, or from one.
+Arrays on a Gangway server have no memory in this process. For DLPack they are copied to a local CPU device first, or
+from one; they have no CUDA interface, which libraries find out by asking for the attribute.
 """
 
 import functools
@@ -9,9 +10,11 @@ import functools
 def install():
     """Idempotent. Does nothing where this JAX exchanges arrays in another way."""
     try:
+        from jax._src import array
         from jaxlib import _jax
     except ImportError:
         return
+    _hide_cuda_interface(array.ArrayImpl)
     for name, wrap in {
         "buffer_to_dlpack_managed_tensor": _wrap_export,
         "dlpack_managed_tensor_to_buffer": _wrap_import,
@@ -40,6 +43,20 @@ def _wrap_import(original):
         return jax.device_put(original(tensor, _local_device(), *args, **options), device)
 
     return import_
+
+
+def _hide_cuda_interface(cls):
+    original = getattr(cls, "__cuda_array_interface__", None)
+    if not isinstance(original, property) or hasattr(original.fget, "gangway"):
+        return
+
+    def cuda_array_interface(array):
+        if any(map(_is_remote, array.devices())):
+            raise AttributeError("__cuda_array_interface__ is only defined for NVidia GPU buffers.")
+        return original.fget(array)
+
+    cuda_array_interface.gangway = True
+    cls.__cuda_array_interface__ = property(cuda_array_interface)
 
 
 def _is_remote(device):

@@ -143,6 +143,50 @@ ENTRY e {
   EXPECT_EQ(PeakMemoryOf(*module).temporary_bytes, 0);
 }
 
+TEST(PeakMemoryTest, ResultsTakeTheMemoryOfWhatEndsInThem) {
+  std::unique_ptr<hlo::Module> module = Parse(R"(
+HloModule m
+ENTRY e {
+  w = f32[32,32] parameter(0)
+  g = f32[32,32] dot(w, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  rate = f32[] constant(0.1)
+  rates = f32[32,32] broadcast(rate), dimensions={}
+  step = f32[32,32] multiply(g, rates)
+  ROOT r = f32[32,32] subtract(w, step)
+}
+)");
+  EXPECT_EQ(PeakMemoryOf(*module).temporary_bytes, 0);  // the product lies where the result will
+}
+
+TEST(PeakMemoryTest, LoopsUpdateTheirStateInPlace) {
+  std::unique_ptr<hlo::Module> module = Parse(R"(
+HloModule m
+less {
+  s = (s32[], f32[64,64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(64)
+  ROOT l = pred[] compare(i, n), direction=LT
+}
+step {
+  s = (s32[], f32[64,64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  stack = f32[64,64] get-tuple-element(s), index=1
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  x = f32[] constant(3)
+  row = f32[1,64] broadcast(x), dimensions={}
+  next = f32[64,64] dynamic-update-slice(stack, row, i, zero)
+  j = s32[] add(i, one)
+  ROOT t = (s32[], f32[64,64]) tuple(j, next)
+}
+ENTRY e {
+  start = (s32[], f32[64,64]) parameter(0)
+  ROOT w = (s32[], f32[64,64]) while(start), condition=less, body=step
+}
+)");
+  EXPECT_LT(PeakMemoryOf(*module).temporary_bytes, 64 * 64 * 4);
+}
+
 TEST(PeakMemoryTest, DonatedArgumentsHoldResults) {
   std::unique_ptr<hlo::Module> module = Parse(R"(
 HloModule m, input_output_alias={ {}: (0, {}, may-alias) }

@@ -13,6 +13,8 @@ using hlo::Computation;
 using hlo::Instruction;
 using hlo::Opcode;
 
+constexpr size_t kMaxFused = 64;  // operations looked through
+
 bool IsCheap(const Instruction& i) {
   switch (i.opcode()) {
     case Opcode::kBroadcast:
@@ -52,6 +54,11 @@ bool IsMaterialized(const Instruction& i) {
 // Writes into its first operand's memory.
 bool UpdatesInPlace(const Instruction& i) {
   return i.opcode() == Opcode::kDynamicUpdateSlice || i.opcode() == Opcode::kScatter || i.opcode() == Opcode::kWhile;
+}
+
+// An element of the state of a loop, whose memory an update may write into.
+bool IsStateElement(const Instruction& i) {
+  return i.opcode() == Opcode::kGetTupleElement && i.operand(0)->opcode() == Opcode::kParameter;
 }
 
 // Computations whose memory is taken while the instruction runs.
@@ -110,7 +117,7 @@ class Lives {
           held[i] = bytes;
         } else {
           // A loop works in the memory of the state it starts from.
-          held[i] = i->opcode() == Opcode::kWhile ? 0 : i->shape().ByteSize();
+          held[i] = i->opcode() == Opcode::kWhile || UpdatesState(*i, p, last_use) ? 0 : i->shape().ByteSize();
           live += held[i];
         }
         ends[last_use.at(i)].push_back(i);
@@ -121,14 +128,25 @@ class Lives {
     return peak;
   }
 
-  // An operand of the same size that ends here, whose memory the instruction may write its result into.
+  static bool UpdatesState(const Instruction& i, int64_t p,
+                           const absl::flat_hash_map<const Instruction*, int64_t>& last_use) {
+    return UpdatesInPlace(i) && IsStateElement(*i.operand(0)) && last_use.at(i.operand(0)) == p;
+  }
+
+  // A value of the same size that ends here, whose memory the instruction may write its result into: an operand, or one
+  // that an operation fused into it reads element by element.
   static const Instruction* DonorOf(const Instruction& i, int64_t p,
                                     const absl::flat_hash_map<const Instruction*, int64_t>& last_use) {
     if (!UpdatesInPlace(i) && !hlo::IsElementwise(i.opcode())) return nullptr;
-    for (const Instruction* operand : i.operands()) {
-      if (IsMaterialized(*operand) && last_use.at(operand) == p &&
-          operand->shape().ByteSize() == i.shape().ByteSize()) {
-        return operand;
+    std::vector<const Instruction*> readers = {&i};
+    for (size_t next = 0; next < readers.size() && next < kMaxFused; ++next) {
+      for (const Instruction* operand : readers[next]->operands()) {
+        if (operand->shape().ByteSize() != i.shape().ByteSize()) continue;
+        if (!IsMaterialized(*operand)) {
+          if (hlo::IsElementwise(operand->opcode())) readers.push_back(operand);
+        } else if (last_use.at(operand) == p) {
+          return operand;
+        }
       }
     }
     return nullptr;

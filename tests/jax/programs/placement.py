@@ -182,3 +182,16 @@ def dlpack():
 def looks_of_devices():
     device = jax.devices()[3]
     return [repr(device) == "CpuDevice(id=3)", str(device) == "cpu:3", device.platform == "cpu", device.id]
+
+
+def arrays_sharded_alike():
+    from jax.experimental.shard_alike import shard_alike
+
+    m = mesh(x=4, y=2)
+
+    def f(x):
+        y = jnp.arange(8 * 16.0).reshape(8, 16)
+        x, y = shard_alike(x, y)
+        return x + 1, y * 2
+
+    return jax.jit(f, out_shardings=(on(m, "x", "y"), None))(put(normal(8, 16), m, "x", "y"))

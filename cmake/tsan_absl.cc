@@ -61,5 +61,9 @@ GW_WAITS(_ZN4absl7debian37CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE, bool
          (v, m, t))
 GW_RELEASES(_ZN4absl7debian312Notification6NotifyEv, Notification)
 GW_WAITS(_ZNK4absl7debian312Notification19WaitForNotificationEv, void, n, (Notification * n), (n))
+GW_WAITS(_ZNK4absl7debian312Notification30WaitForNotificationWithTimeoutENS0_8DurationE, bool, n,
+         (Notification * n, Duration d), (n, d))
+GW_WAITS(_ZNK4absl7debian312Notification31WaitForNotificationWithDeadlineENS0_4TimeE, bool, n,
+         (Notification * n, Time t), (n, t))
 GW_WAITS(_ZN4absl7debian315BlockingCounter14DecrementCountEv, bool, c, (BlockingCounter * c), (c))
 GW_WAITS(_ZN4absl7debian315BlockingCounter4WaitEv, void, c, (BlockingCounter * c), (c))

@@ -17,7 +17,7 @@
 
 namespace gangway::net {
 
-inline constexpr int kProtocolVersion = 2;
+inline constexpr int kProtocolVersion = 3;
 
 using BufferId = StrongId<struct BufferIdTag, uint64_t>;    // a logical buffer: at most one shard per device
 using ProgramId = StrongId<struct ProgramIdTag, uint64_t>;  // a loaded per-device program
@@ -83,12 +83,25 @@ struct HostCall {
   friend bool operator==(const HostCall&, const HostCall&) = default;
 };
 
+// Answer to Mark.
+struct Reached {
+  RequestId request;
+  friend bool operator==(const Reached&, const Reached&) = default;
+};
+
 // At least once per heartbeat period.
 struct Heartbeat {
   int64_t store_bytes = 0;
   int64_t store_buffers = 0;
   int64_t pending_tasks = 0;
+  std::vector<int64_t> device_bytes;  // by device: what the store holds there
   friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
+};
+
+// The worker is to be shut down: nothing new, please, and what it has is to go elsewhere. The controller closes the
+// channel when it needs the worker no more.
+struct Leaving {
+  friend bool operator==(const Leaving&, const Leaving&) = default;
 };
 
 // --- controller to worker ---
@@ -230,6 +243,12 @@ struct WatchTasks {
   friend bool operator==(const WatchTasks&, const WatchTasks&) = default;
 };
 
+// To be answered as soon as all that was sent before was handled: launches are queued then, though not over.
+struct Mark {
+  RequestId request;
+  friend bool operator==(const Mark&, const Mark&) = default;
+};
+
 struct HostCallAnswer {
   RequestId call;
   absl::Status status;
@@ -239,7 +258,7 @@ struct HostCallAnswer {
 
 using Message = std::variant<Hello, ProgramLoaded, TasksDone, Fetched, Heartbeat, Welcome, LoadProgram, UnloadProgram,
                              MakeBuffer, ExpectBuffer, CopyBuffer, Launch, FetchShard, FreeBuffers, PoisonBuffers,
-                             WatchTasks, Peer, PeerLost, HostCall, HostCallAnswer>;
+                             WatchTasks, Peer, PeerLost, HostCall, HostCallAnswer, Mark, Reached, Leaving>;
 
 // "launch", "make_buffer", ...: for traces and messages.
 const char* MessageName(const Message& message);

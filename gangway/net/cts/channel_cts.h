@@ -32,6 +32,7 @@ class Received {
   ChannelHandler handler() {
     return {[this](std::vector<Message> messages) {
               absl::MutexLock lock(&mutex_);
+              ++deliveries_;
               for (Message& message : messages) messages_.push_back(std::move(message));
             },
             [this](const absl::Status& reason) {
@@ -48,6 +49,11 @@ class Received {
     absl::MutexLock lock(&mutex_);
     return messages_;
   }
+  // How often the handler was called with messages.
+  int deliveries() const {
+    absl::MutexLock lock(&mutex_);
+    return deliveries_;
+  }
   std::vector<absl::Status> reasons() const {
     absl::MutexLock lock(&mutex_);
     return reasons_;
@@ -60,6 +66,7 @@ class Received {
  private:
   mutable absl::Mutex mutex_;
   std::vector<Message> messages_ ABSL_GUARDED_BY(mutex_);
+  int deliveries_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<absl::Status> reasons_ ABSL_GUARDED_BY(mutex_);
   size_t messages_at_close_ ABSL_GUARDED_BY(mutex_) = 0;
 };
@@ -116,6 +123,17 @@ TEST_P(ChannelCts, WhatMayWaitGoesWithTheNextFlush) {
   ASSERT_TRUE(a_->SendLater(Welcome{1, PeerId(0)}).ok());
   a_->Flush();
   ASSERT_TRUE(Until([&] { return at_b_.count() == 1; }));
+}
+
+TEST_P(ChannelCts, WhatWaitsLeavesTogether) {
+  a_->Start(at_a_.handler());
+  b_->Start(at_b_.handler());
+  ASSERT_TRUE(a_->Send(Mark{RequestId(0)}).ok());
+  ASSERT_TRUE(Until([&] { return at_b_.count() == 1; }));  // connected, nothing under way
+  for (int i = 1; i <= 100; ++i) ASSERT_TRUE(a_->SendLater(Mark{RequestId(i)}).ok());
+  a_->Flush();
+  ASSERT_TRUE(Until([&] { return at_b_.count() == 101; }));
+  EXPECT_EQ(at_b_.deliveries(), 2);
 }
 
 TEST_P(ChannelCts, LargePayloads) {

@@ -18,7 +18,7 @@ std::vector<Message> SampleMessages() {
       TasksDone{{{TaskId(1), absl::OkStatus(), 70}, {TaskId(uint64_t{1} << 63), absl::InternalError("boom"), 0}}},
       Fetched{RequestId(9), absl::OkStatus(), Bytes(zeros)},
       Fetched{RequestId(10), absl::NotFoundError("gone"), Payload()},
-      Heartbeat{1, 2, 3},
+      Heartbeat{1, 2, 3, {1, 0}},
       Welcome{16, PeerId(3), 2000},
       Peer{PeerId(4), "worker-4", zeros},
       PeerLost{PeerId(4), absl::UnavailableError("gone")},
@@ -52,6 +52,9 @@ std::vector<Message> SampleMessages() {
       FreeBuffers{{BufferId(25), BufferId(26)}},
       PoisonBuffers{{BufferId(27)}, absl::UnavailableError("worker w1 is lost"), TaskId(29)},
       WatchTasks{{TaskId(28)}},
+      Mark{RequestId(30)},
+      Reached{RequestId(30)},
+      Leaving{},
   };
 }
 

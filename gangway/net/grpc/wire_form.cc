@@ -162,6 +162,7 @@ class FrameWriter {
     to->set_store_bytes(m.store_bytes);
     to->set_store_buffers(m.store_buffers);
     to->set_pending_tasks(m.pending_tasks);
+    to->mutable_device_bytes()->Add(m.device_bytes.begin(), m.device_bytes.end());
   }
   void Put(const Welcome& m, wire::Message* out) {
     out->mutable_welcome()->set_first_device(m.first_device);
@@ -267,6 +268,10 @@ class FrameWriter {
     auto* to = out->mutable_watch_tasks();
     for (TaskId id : m.tasks) to->add_tasks(id.value());
   }
+
+  void Put(const Mark& m, wire::Message* out) { out->mutable_mark()->set_request(m.request.value()); }
+  void Put(const Reached& m, wire::Message* out) { out->mutable_reached()->set_request(m.request.value()); }
+  void Put(const Leaving&, wire::Message* out) { out->mutable_leaving(); }
 
   std::deque<grpc::ByteBuffer> frames_;
   wire::Batch batch_;
@@ -437,7 +442,8 @@ class BatchParser {
         return to;
       }
       case wire::Message::kHeartbeat:
-        return Heartbeat{m.heartbeat().store_bytes(), m.heartbeat().store_buffers(), m.heartbeat().pending_tasks()};
+        return Heartbeat{m.heartbeat().store_bytes(), m.heartbeat().store_buffers(), m.heartbeat().pending_tasks(),
+                         Values<int64_t>(m.heartbeat().device_bytes())};
       case wire::Message::kWelcome:
         return Welcome{m.welcome().first_device(), PeerId(m.welcome().self()), m.welcome().heartbeat_ms()};
       case wire::Message::kPeer:
@@ -474,6 +480,12 @@ class BatchParser {
                              TaskId(m.poison_buffers().task())};
       case wire::Message::kWatchTasks:
         return WatchTasks{Ids<TaskId>(m.watch_tasks().tasks())};
+      case wire::Message::kMark:
+        return Mark{RequestId(m.mark().request())};
+      case wire::Message::kReached:
+        return Reached{RequestId(m.reached().request())};
+      case wire::Message::kLeaving:
+        return Leaving{};
       case wire::Message::KIND_NOT_SET:
         break;
     }

@@ -1,6 +1,9 @@
 #include "gangway/net/inproc/inproc.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 #include "absl/synchronization/notification.h"
 #include "gangway/base/status.h"
@@ -17,15 +20,10 @@ struct End {
   std::optional<absl::Status> reason;     // why it is closed
   std::atomic<bool> closed = false;
 
-  void Deliver(Message message) {
+  void Deliver(std::vector<Message> messages) {
     if (reason.has_value()) return;
-    if (!handler.has_value()) {
-      early.push_back(std::move(message));
-      return;
-    }
-    std::vector<Message> one;
-    one.push_back(std::move(message));
-    handler->on_messages(std::move(one));
+    if (handler.has_value()) return handler->on_messages(std::move(messages));
+    std::move(messages.begin(), messages.end(), std::back_inserter(early));
   }
 
   void Close(const absl::Status& status) {
@@ -63,14 +61,21 @@ class InprocChannel final : public Channel {
   }
 
   absl::Status Send(Message message) override {
+    absl::Status taken = SendLater(std::move(message));
+    Flush();
+    return taken;
+  }
+  absl::Status SendLater(Message message) override {
     if (own_->closed || other_->closed) return absl::UnavailableError(absl::StrCat(name_, ": channel is closed"));
-    // A task is copyable, a message may be large: hand it over by pointer.
-    auto box = std::make_shared<Message>(std::move(message));
-    other_->strand.Post([other = other_.get(), box] { other->Deliver(std::move(*box)); });
+    waiting_.push_back(std::move(message));
     return absl::OkStatus();
   }
-  absl::Status SendLater(Message message) override { return Send(std::move(message)); }
-  void Flush() override {}
+  void Flush() override {
+    if (waiting_.empty()) return;
+    // A task is copyable, messages may be large: hand them over by pointer.
+    auto box = std::make_shared<std::vector<Message>>(std::exchange(waiting_, {}));
+    other_->strand.Post([other = other_.get(), box] { other->Deliver(std::move(*box)); });
+  }
 
   void Close(absl::Status reason) override {
     if (reason.ok()) reason = absl::UnavailableError(absl::StrCat(name_, ": closed"));
@@ -84,6 +89,7 @@ class InprocChannel final : public Channel {
   const std::string name_;
   const std::shared_ptr<End> own_;
   const std::shared_ptr<End> other_;
+  std::vector<Message> waiting_;  // for the next Flush
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+#include "gangway/net/introduced_fabric.h"
 #include "gangway/net/mailbox.h"
 
 namespace gangway::net {
@@ -19,7 +20,7 @@ struct InprocFabrics::Hub {
   absl::flat_hash_map<std::string, std::weak_ptr<End>> ends ABSL_GUARDED_BY(mutex);  // by address
 };
 
-class InprocFabrics::End final : public Fabric {
+class InprocFabrics::End final : public IntroducedFabric {
  public:
   End(std::shared_ptr<Hub> hub, std::string address) : hub_(std::move(hub)), address_(std::move(address)) {}
   ~End() override {
@@ -32,14 +33,6 @@ class InprocFabrics::End final : public Fabric {
   }
 
   std::string address() const override { return address_; }
-  void Introduce(PeerId self) override {
-    absl::MutexLock lock(&mutex_);
-    self_ = self;
-  }
-  PeerId self() const override {
-    absl::MutexLock lock(&mutex_);
-    return self_;
-  }
 
   void Connect(PeerId peer, std::string name, std::string address) override {
     absl::MutexLock lock(&mutex_);
@@ -58,15 +51,13 @@ class InprocFabrics::End final : public Fabric {
 
   void Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) override {
     std::string address;
-    PeerId self;
     {
       absl::MutexLock lock(&mutex_);
-      self = self_;
       if (auto it = peers_.find(to); it != peers_.end()) address = it->second.address;
     }
     if (address.empty()) return done(absl::UnavailableError(absl::StrCat("no connection to worker ", to.value())));
     auto bytes = std::make_shared<std::string>(static_cast<const char*>(data), size);
-    auto deliver = [hub = hub_, from = address_, address, self, label, bytes] {
+    auto deliver = [hub = hub_, from = address_, address, self = self(), label, bytes] {
       std::shared_ptr<End> end;
       {
         absl::MutexLock lock(&hub->mutex);
@@ -76,7 +67,7 @@ class InprocFabrics::End final : public Fabric {
       if (end != nullptr) end->Arrive(self, label, std::move(*bytes));
     };
     if (hub_->carry) {
-      hub_->carry(size, std::move(deliver));
+      hub_->carry({address_, address, size}, std::move(deliver));
     } else {
       deliver();
     }
@@ -132,8 +123,7 @@ class InprocFabrics::End final : public Fabric {
 
   const std::shared_ptr<Hub> hub_;
   const std::string address_;
-  mutable absl::Mutex mutex_;
-  PeerId self_ ABSL_GUARDED_BY(mutex_){-1};
+  absl::Mutex mutex_;
   absl::flat_hash_map<PeerId, Peer> peers_ ABSL_GUARDED_BY(mutex_);
   Mailbox<std::string> mailbox_ ABSL_GUARDED_BY(mutex_);
 };

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "gangway/net/fabric.h"
 
@@ -11,8 +12,14 @@ namespace gangway::net {
 // Makes fabrics that reach each other. They may outlive it.
 class InprocFabrics {
  public:
-  // Runs a delivery of so many bytes, now or later; what runs later must run before the fabrics' users are gone.
-  using Carry = std::function<void(size_t bytes, std::function<void()> deliver)>;
+  // A parcel on its way between two ends, by their addresses.
+  struct Freight {
+    const std::string& from;
+    const std::string& to;
+    size_t bytes = 0;
+  };
+  // Runs a delivery, now or later; what runs later must run before the fabrics' users are gone.
+  using Carry = std::function<void(const Freight& freight, std::function<void()> deliver)>;
 
   // Without `carry` a parcel arrives on the sender's thread before Send returns.
   explicit InprocFabrics(Carry carry = nullptr);

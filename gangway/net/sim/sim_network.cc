@@ -1,7 +1,9 @@
 #include "gangway/net/sim/sim_network.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -46,29 +48,30 @@ class SimChannel final : public Channel {
   }
 
   absl::Status Send(Message message) override {
+    absl::Status taken = SendLater(std::move(message));
+    Flush();
+    return taken;
+  }
+  absl::Status SendLater(Message message) override {
     if (wire_->ends[end_].reason.has_value()) return absl::UnavailableError("connection is closed");
     auto& random = network_.timeline_.random();
     if (std::uniform_real_distribution<>(0, 1)(random) < wire_->link.break_probability) {
       network_.Break(wire_->name);
       return absl::UnavailableError("connection broke");
     }
-    if (wire_->silent) return absl::OkStatus();
-    auto box = std::make_shared<Message>(std::move(message));
+    waiting_.push_back(std::move(message));
+    return absl::OkStatus();
+  }
+  void Flush() override {
+    if (waiting_.empty() || wire_->silent) return waiting_.clear();
+    auto box = std::make_shared<std::vector<Message>>(std::exchange(waiting_, {}));
     Deliver([&network = network_, box, name = wire_->name](SimNetwork::Wire& wire, SimNetwork::Wire::End& other) {
       if (other.reason.has_value()) return;
       if (network.spy_) network.spy_(name, *box);
-      std::vector<Message> one;
-      one.push_back(std::move(*box));
-      if (other.handler.has_value()) {
-        other.handler->on_messages(std::move(one));
-      } else {
-        other.early.push_back(std::move(one[0]));
-      }
+      if (other.handler.has_value()) return other.handler->on_messages(std::move(*box));
+      std::move(box->begin(), box->end(), std::back_inserter(other.early));
     });
-    return absl::OkStatus();
   }
-  absl::Status SendLater(Message message) override { return Send(std::move(message)); }
-  void Flush() override {}
 
   void Close(absl::Status reason) override {
     if (wire_->ends[end_].reason.has_value()) return;
@@ -98,6 +101,7 @@ class SimChannel final : public Channel {
   SimNetwork& network_;
   const std::shared_ptr<SimNetwork::Wire> wire_;  // shared with the other end and what is on its way
   const int end_;
+  std::vector<Message> waiting_;  // for the next Flush
 };
 
 std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>> SimNetwork::Connect(std::string name, SimLink link) {

@@ -29,15 +29,17 @@ class SimNetwork {
   void Break(const std::string& name);
   // From now on nothing gets through, and nobody hears of it.
   void Silence(const std::string& name);
-  // Called for every message delivered, before its handler.
-  void OnDeliver(std::function<void(const std::string& name, const Message&)> spy) { spy_ = std::move(spy); }
+  // Called for every delivery, before its handler: what was sent together arrives together.
+  void OnDeliver(std::function<void(const std::string& name, const std::vector<Message>&)> spy) {
+    spy_ = std::move(spy);
+  }
 
  private:
   friend class SimChannel;
   struct Wire;
   SimTimeline& timeline_;
   std::vector<std::weak_ptr<Wire>> wires_;
-  std::function<void(const std::string&, const Message&)> spy_;
+  std::function<void(const std::string&, const std::vector<Message>&)> spy_;
 };
 
 }  // namespace gangway::net

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "gangway/base/status.h"
+#include "gangway/net/introduced_fabric.h"
 #include "gangway/net/mailbox.h"
 
 namespace gangway::net {
@@ -55,20 +56,12 @@ void CallAll(Calls calls) {
 
 // UCX's objects belong to whoever holds the mutex; one thread waits for the network and moves it. Rendezvous keeps
 // large parcels where they are until somebody receives them, so early parcels take no memory here.
-class UcxFabric final : public Fabric {
+class UcxFabric final : public IntroducedFabric {
  public:
   absl::Status Start();
   ~UcxFabric() override;
 
   std::string address() const override { return address_; }
-  void Introduce(PeerId self) override {
-    absl::MutexLock lock(&mutex_);
-    self_ = self;
-  }
-  PeerId self() const override {
-    absl::MutexLock lock(&mutex_);
-    return self_;
-  }
   void Connect(PeerId peer, std::string name, std::string address) override;
   void Disconnect(PeerId peer, const absl::Status& why) override;
   void Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) override;
@@ -115,11 +108,10 @@ class UcxFabric final : public Fabric {
 
   std::string address_;
   int event_fd_ = -1;
-  mutable absl::Mutex mutex_;
+  absl::Mutex mutex_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  PeerId self_ ABSL_GUARDED_BY(mutex_){-1};
   absl::flat_hash_map<PeerId, std::unique_ptr<Peer>> peers_ ABSL_GUARDED_BY(mutex_);
   // Their endpoints' callbacks may still name them.
   std::vector<std::unique_ptr<Peer>> former_peers_ ABSL_GUARDED_BY(mutex_);
@@ -256,7 +248,7 @@ void UcxFabric::Send(PeerId to, const ParcelLabel& label, const void* data, size
       status = Open(*it->second);
     }
     if (status.ok()) {
-      auto operation = std::make_unique<Operation>(Operation{this, to, {self_.value(), 0, label}, nullptr});
+      auto operation = std::make_unique<Operation>(Operation{this, to, {self().value(), 0, label}, nullptr});
       ucp_request_param_t parameters = {};
       parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
       parameters.cb.send = &SentCallback;

@@ -15,32 +15,42 @@ absl::StatusOr<WorkerId> Cluster::Register(const WorkerOffer& offer) {
   for (Worker& worker : workers_) {
     if (worker.name != offer.name) continue;
     if (worker.alive) return absl::AlreadyExistsError(absl::StrCat("a worker named ", offer.name, " is registered"));
-    if (worker.num_devices != static_cast<int>(offer.devices.size()) || worker.island != offer.island) {
+    if (worker.devices.size() != offer.devices.size() || worker.island != offer.island) {
       return absl::InvalidArgumentError(absl::StrCat("worker ", offer.name, " came back with ", offer.devices.size(),
                                                      " devices in island ", offer.island, ", it had ",
-                                                     worker.num_devices, " in island ", worker.island));
+                                                     worker.devices.size(), " in island ", worker.island));
     }
     worker.alive = true;
+    worker.leaves = false;
     return worker.id;
   }
   Worker worker;
   worker.id = WorkerId(static_cast<int32_t>(workers_.size()));
   worker.name = offer.name;
   worker.island = offer.island;
-  worker.first_device = DeviceId(static_cast<int32_t>(devices_.size()));
-  worker.num_devices = static_cast<int>(offer.devices.size());
   worker.alive = true;
-  for (int i = 0; i < worker.num_devices; ++i) {
-    devices_.push_back({DeviceId(static_cast<int32_t>(devices_.size())), worker.id, i, offer.island,
-                        offer.devices[i].kind, offer.devices[i].coords});
+  for (const DeviceOffer& device : offer.devices) {
+    const DeviceId id(static_cast<int32_t>(devices_.size()));
+    const int local = static_cast<int>(worker.devices.size());
+    devices_.push_back({id, worker.id, local, offer.island, device.kind, device.coords});
+    worker.devices.push_back(id);
   }
   workers_.push_back(std::move(worker));
   return workers_.back().id;
 }
 
+void Cluster::Swap(DeviceId a, DeviceId b) {
+  std::swap(devices_[a.value()], devices_[b.value()]);
+  for (DeviceId id : {a, b}) {
+    Device& device = devices_[id.value()];
+    device.id = id;
+    workers_[device.worker.value()].devices[device.local] = id;
+  }
+}
+
 int Cluster::alive_devices() const {
   int count = 0;
-  for (const Worker& worker : workers_) count += worker.alive ? worker.num_devices : 0;
+  for (const Worker& worker : workers_) count += worker.alive ? static_cast<int>(worker.devices.size()) : 0;
   return count;
 }
 

@@ -1,4 +1,5 @@
-// Who is in the cluster: workers, their devices, their islands, and who is alive.
+// Who is in the cluster: workers, their devices, their islands, and who is alive. A device id is a seat: clients keep
+// it for good, which device of which worker sits there may change.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +29,9 @@ struct Worker {
   WorkerId id;
   std::string name;
   int island = 0;
-  DeviceId first_device;
-  int num_devices = 0;
+  std::vector<DeviceId> devices;  // by local index
   bool alive = false;
+  bool leaves = false;  // is to be shut down: nothing new goes there
 };
 
 struct DeviceOffer {
@@ -64,6 +65,9 @@ class Cluster {
   // while the name is alive, INVALID_ARGUMENT when it comes back with other devices or offers none.
   absl::StatusOr<WorkerId> Register(const WorkerOffer& offer);
   void MarkLost(WorkerId worker) { workers_[worker.value()].alive = false; }
+  void MarkLeaving(WorkerId worker) { workers_[worker.value()].leaves = true; }
+  // Two device ids of one island change places: each now means what the other meant.
+  void Swap(DeviceId a, DeviceId b);
 
   const std::vector<Worker>& workers() const { return workers_; }
   const std::vector<Device>& devices() const { return devices_; }

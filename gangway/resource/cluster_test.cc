@@ -1,5 +1,6 @@
 #include "gangway/resource/cluster.h"
 
+#include "gangway/resource/relocation.h"
 #include "gangway/resource/slice.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -9,6 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 
 WorkerOffer Offer(std::string name, int devices, int island = 0) {
   return {std::move(name), island, std::vector<DeviceOffer>(devices, DeviceOffer{"cpu", {}})};
@@ -38,6 +40,41 @@ TEST(ClusterTest, AWorkerComesBackUnderItsName) {
   EXPECT_EQ(cluster.devices().size(), 2);
 }
 
+TEST(ClusterTest, IdsAreSeatsThatChange) {
+  Cluster cluster;
+  ASSERT_TRUE(cluster.Register(Offer("a", 2)).ok());
+  ASSERT_TRUE(cluster.Register(Offer("b", 2)).ok());
+  cluster.Swap(DeviceId(1), DeviceId(2));
+  EXPECT_THAT(*cluster.Place({DeviceId(0), DeviceId(1)}),
+              ElementsAre(Share{WorkerId(0), {{0, 0}}}, Share{WorkerId(1), {{1, 0}}}));
+  EXPECT_THAT(cluster.worker(WorkerId(0)).devices, ElementsAre(DeviceId(0), DeviceId(2)));
+  // It comes back to the seats it had last.
+  cluster.MarkLost(WorkerId(0));
+  ASSERT_TRUE(cluster.Register(Offer("a", 2)).ok());
+  EXPECT_EQ(cluster.device(DeviceId(2)).worker, WorkerId(0));
+}
+
+TEST(RelocationTest, ToOneWorkerWhereItHasRoom) {
+  Cluster cluster;
+  for (auto [name, devices, island] : {std::tuple("a", 2, 0), {"b", 1, 0}, {"c", 3, 0}, {"d", 2, 0}, {"e", 9, 1}}) {
+    ASSERT_TRUE(cluster.Register(Offer(name, devices, island)).ok());
+  }
+  std::vector<bool> used(17, false);
+  used[0] = used[1] = true;
+  const std::vector<DeviceId> devices = {DeviceId(0), DeviceId(1)};
+  EXPECT_THAT(*PlanRelocation(cluster, devices, used),
+              ElementsAre(Pair(DeviceId(0), DeviceId(6)), Pair(DeviceId(1), DeviceId(7))));
+  used[7] = used[3] = true;  // two left on c
+  EXPECT_THAT(*PlanRelocation(cluster, devices, used),
+              ElementsAre(Pair(DeviceId(0), DeviceId(4)), Pair(DeviceId(1), DeviceId(5))));
+  cluster.MarkLeaving(WorkerId(2));
+  EXPECT_THAT(*PlanRelocation(cluster, devices, used),
+              ElementsAre(Pair(DeviceId(0), DeviceId(2)), Pair(DeviceId(1), DeviceId(6))));
+  used[2] = true;
+  EXPECT_THAT(PlanRelocation(cluster, devices, used).status().message(),
+              HasSubstr("island 0 has 1 devices that nobody uses, 2 are needed"));
+}
+
 TEST(SliceTest, FirstFitStaysInOneIslandAndSkipsWhatIsTakenOrLost) {
   Cluster cluster;
   ASSERT_TRUE(cluster.Register(Offer("a", 2, 0)).ok());
@@ -51,6 +88,8 @@ TEST(SliceTest, FirstFitStaysInOneIslandAndSkipsWhatIsTakenOrLost) {
   EXPECT_TRUE(absl::IsResourceExhausted(plan(5, {}, {0, 0, 0, 0, 0, 0}).status()));
   cluster.MarkLost(WorkerId(1));
   EXPECT_FALSE(plan(1, 1, {0, 0, 0, 0, 0, 0}).ok());
+  cluster.MarkLeaving(WorkerId(0));
+  EXPECT_FALSE(plan(1, 0, {0, 0, 0, 0, 0, 0}).ok());
 }
 
 TEST(SliceTest, SpreadTakesTheLeastLoadedTogether) {

@@ -10,7 +10,8 @@ std::vector<IslandDevices> CandidateDevices(const Cluster& cluster, const SliceR
   std::map<int, std::vector<DeviceId>> by_island;
   for (const Device& device : cluster.devices()) {
     if (request.island.has_value() && device.island != *request.island) continue;
-    if (cluster.worker(device.worker).alive) by_island[device.island].push_back(device.id);
+    const Worker& worker = cluster.worker(device.worker);
+    if (worker.alive && !worker.leaves) by_island[device.island].push_back(device.id);
   }
   std::vector<IslandDevices> candidates;
   for (auto& [island, devices] : by_island) candidates.push_back({island, std::move(devices)});

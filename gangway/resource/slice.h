@@ -23,7 +23,7 @@ struct SliceRequest {
 absl::StatusOr<std::vector<DeviceId>> PlanSlice(const Cluster& cluster, const SliceRequest& request,
                                                 absl::Span<const int> load);
 
-// The devices alive of each island that the request allows, ascending.
+// The devices of each island that the request allows, ascending: of workers that are alive and stay.
 struct IslandDevices {
   int island = 0;
   std::vector<DeviceId> devices;

@@ -68,7 +68,7 @@ absl::Status Store::Put(BufferId id, int device, Shard shard) {
   if (slot.exists() && !slot.pending()) {
     return absl::AlreadyExistsError(absl::StrCat("buffer ", id.value(), " has its shard on device ", device));
   }
-  Settle(slot, std::move(shard));
+  Settle(slot, device, std::move(shard));
   DropIfComplete(id);
   return absl::OkStatus();
 }
@@ -76,10 +76,11 @@ absl::Status Store::Put(BufferId id, int device, Shard shard) {
 absl::Status Store::Poison(BufferId id, const absl::Status& error) {
   LogicalBuffer* entry = FindToFill(id);
   if (entry == nullptr) return absl::NotFoundError(absl::StrCat("no buffer ", id.value()));
-  for (Shard& slot : *entry) {
+  for (int device = 0; device < num_devices_; ++device) {
+    Shard& slot = (*entry)[device];
     if (!slot.exists()) continue;
     Uncount(slot);
-    Settle(slot, Shard(error));
+    Settle(slot, device, Shard(error));
   }
   DropIfComplete(id);
   return absl::OkStatus();
@@ -111,10 +112,10 @@ void Store::Clear() {
   }
 }
 
-void Store::Settle(Shard& slot, Shard value) {
+void Store::Settle(Shard& slot, int device, Shard value) {
   auto* wait = std::get_if<std::shared_ptr<PendingShard>>(&slot.state_);
   std::shared_ptr<PendingShard> pending = wait != nullptr ? *wait : nullptr;
-  Count(value);
+  Count(value, device);
   slot = value;
   if (pending == nullptr) return;
   GW_CHECK(!value.pending(), "a pending shard settles as a value or an error");
@@ -122,18 +123,20 @@ void Store::Settle(Shard& slot, Shard value) {
   for (auto& waiter : std::exchange(pending->waiters, {})) waiter();
 }
 
-void Store::Count(const Shard& shard) {
+void Store::Count(const Shard& shard, int device) {
   const auto* buffer = std::get_if<device::BufferRef>(&shard.state_);
   if (buffer == nullptr || *buffer == nullptr) return;
-  if (++holders_[buffer->get()] == 1) bytes_ += (*buffer)->size_bytes();
+  auto [it, is_first] = holders_.try_emplace(buffer->get(), Holders{0, device});
+  ++it->second.entries;
+  if (is_first) device_bytes_[device] += (*buffer)->size_bytes();
 }
 
 void Store::Uncount(const Shard& shard) {
   const auto* buffer = std::get_if<device::BufferRef>(&shard.state_);
   if (buffer == nullptr || *buffer == nullptr) return;
   auto it = holders_.find(buffer->get());
-  if (it == holders_.end() || --it->second > 0) return;
-  bytes_ -= (*buffer)->size_bytes();
+  if (it == holders_.end() || --it->second.entries > 0) return;
+  device_bytes_[it->second.device] -= (*buffer)->size_bytes();
   holders_.erase(it);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <variant>
 #include <vector>
 
@@ -50,7 +51,7 @@ using LogicalBuffer = absl::InlinedVector<Shard, 8>;
 // it (by launches that wait) live on their own.
 class Store {
  public:
-  explicit Store(int num_devices) : num_devices_(num_devices) {}
+  explicit Store(int num_devices) : num_devices_(num_devices), device_bytes_(num_devices, 0) {}
 
   // A new entry whose shards are all absent. ALREADY_EXISTS when the id is in use. The pointer is valid until the next
   // Create or Free.
@@ -72,21 +73,27 @@ class Store {
 
   int64_t buffers() const { return static_cast<int64_t>(entries_.size() + leaving_.size()); }
   // Host size of all shards that are there, each device buffer once however many entries share it.
-  int64_t bytes() const { return bytes_; }
+  int64_t bytes() const { return std::accumulate(device_bytes_.begin(), device_bytes_.end(), int64_t{0}); }
+  // The same by device.
+  const std::vector<int64_t>& device_bytes() const { return device_bytes_; }
 
  private:
   LogicalBuffer* FindToFill(BufferId id);
   void DropIfComplete(BufferId id);
-  void Settle(Shard& slot, Shard value);
-  void Count(const Shard& shard);
+  void Settle(Shard& slot, int device, Shard value);
+  void Count(const Shard& shard, int device);
   void Uncount(const Shard& shard);
 
   const int num_devices_;
   using Entries = absl::flat_hash_map<BufferId, std::unique_ptr<LogicalBuffer>>;
   Entries entries_;
-  Entries leaving_;                                          // freed, but with shards that launches wait for
-  absl::flat_hash_map<const device::Buffer*, int> holders_;  // entries that share a device buffer
-  int64_t bytes_ = 0;
+  Entries leaving_;  // freed, but with shards that launches wait for
+  struct Holders {
+    int entries = 0;
+    int device = 0;
+  };
+  absl::flat_hash_map<const device::Buffer*, Holders> holders_;  // entries that share a device buffer
+  std::vector<int64_t> device_bytes_;
 };
 
 }  // namespace gangway::store

@@ -30,6 +30,7 @@ TEST_F(StoreTest, CountsEachBufferOnce) {
   ASSERT_TRUE(store_.Put(BufferId(2), 0, Shard(buffer)).ok());
   ASSERT_TRUE(store_.Put(BufferId(2), 1, Shard(Buffer(1, 5))).ok());
   EXPECT_EQ(store_.bytes(), 60);
+  EXPECT_THAT(store_.device_bytes(), testing::ElementsAre(40, 20));
   store_.Free(BufferId(1));
   EXPECT_EQ(store_.bytes(), 60);
   EXPECT_EQ(store_.Find(BufferId(1)), nullptr);

@@ -86,6 +86,7 @@ class ModelledBuffer final : public Buffer, public std::enable_shared_from_this<
 
 struct ModelledProgram {
   int outputs = 1;
+  int elements = -1;  // of each output; -1: a scalar
   absl::Duration time;
   bool all_reduce = false;
   bool fail = false;
@@ -96,6 +97,7 @@ absl::StatusOr<ModelledProgram> ParseProgram(absl::string_view text) {
   for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
     std::pair<absl::string_view, absl::string_view> pair = absl::StrSplit(word, absl::MaxSplits('=', 1));
     double ms = 0;
+    if (pair.first == "elements" && absl::SimpleAtoi(pair.second, &program.elements)) continue;
     if (pair.first == "outputs" && absl::SimpleAtoi(pair.second, &program.outputs)) continue;
     if (pair.first == "ms" && absl::SimpleAtod(pair.second, &ms)) {
       program.time = absl::Milliseconds(ms);
@@ -115,7 +117,9 @@ class ModelledExecutable final : public Executable, public std::enable_shared_fr
  public:
   ModelledExecutable(SimTimeline& timeline, ModelledOptions options, std::string name, ModelledProgram program)
       : timeline_(timeline), options_(std::move(options)), name_(std::move(name)), program_(program) {
-    outputs_.assign(program_.outputs, ArrayType{DType::kS32, {}});
+    ArrayType type{DType::kS32, {}};
+    if (program_.elements >= 0) type.dims = {program_.elements};
+    outputs_.assign(program_.outputs, type);
   }
   absl::string_view name() const override { return name_; }
   absl::Span<const ArrayType> outputs() const override { return outputs_; }

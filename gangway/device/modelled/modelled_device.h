@@ -12,7 +12,8 @@
 namespace gangway::device {
 
 // A program is a text of words instead of HLO:
-//   outputs=N    each s32[]: the sum of all arguments' first elements, plus 1         (default 1)
+//   outputs=N    each s32[], or s32[elements]: first the sum of all arguments' first elements plus 1 (default 1)
+//   elements=N
 //   ms=D         device time (decimal), after all inputs and earlier launches           (default 0)
 //   all_reduce   outputs are summed over the partitions and ready when the last of them is there
 //   fail         every launch fails

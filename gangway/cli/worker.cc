@@ -22,6 +22,7 @@ struct WorkerCommandOptions {
   TlsFiles tls;
   double connect_seconds = 30;
   double reconnect_seconds = 300;
+  double leave_seconds = 0;
   std::string log_level = "info";
   int announce_fd = -1;
 };
@@ -47,6 +48,7 @@ int RunWorkerCommand(WorkerCommandOptions options) {
   options.worker.stop = &stop;
   options.worker.connect_timeout = absl::Seconds(options.connect_seconds);
   options.worker.reconnect = absl::Seconds(options.reconnect_seconds);
+  options.worker.leave_patience = absl::Seconds(options.leave_seconds);
   options.worker.log = [](const std::string& line) { spdlog::info("{}", line); };
   std::thread watcher([&] {
     while (!done && CaughtSignal() == 0) absl::SleepFor(absl::Milliseconds(50));
@@ -72,6 +74,10 @@ void AddWorkerCommand(CLI::App& app, Action* action) {
       ->capture_default_str();
   command->add_option("--plugin", options->worker.plugin,
                       "PJRT plugin (shared library); default: the CPU plugin of the wheel xla_cpu_pjrt");
+  command
+      ->add_option("--device-memory", options->worker.device_memory,
+                   "Memory of each device that clients may use, e.g. 4GiB; default: what the device has")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
   command->add_option("--name", options->worker.name, "Unique name in the cluster")->capture_default_str();
   command->add_option("--island", options->worker.island, "Island: devices with a fast network of their own")
       ->capture_default_str();
@@ -80,6 +86,10 @@ void AddWorkerCommand(CLI::App& app, Action* action) {
   command
       ->add_option("--reconnect", options->reconnect_seconds,
                    "Seconds to look for a controller that is gone, before giving up; 0: not at all")
+      ->capture_default_str();
+  command
+      ->add_option("--leave", options->leave_seconds,
+                   "Seconds, after the signal to end, to finish what runs and to move arrays to other workers")
       ->capture_default_str();
   command
       ->add_option("--rank", options->worker.rank,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "gangway/base/clock.h"
@@ -106,6 +107,14 @@ struct SessionInfo {
   std::function<void(HostCall)> on_host_call = nullptr;  // on the loop; null: the session's programs may call nobody
 };
 
+// Bytes of one device.
+struct DeviceMemory {
+  DeviceId device;
+  int64_t in_use = 0;    // by arrays there, as the worker told last
+  int64_t reserved = 0;  // by arrays there and those still to be made, but for small ones
+  int64_t limit = 0;     // 0: not known
+};
+
 // All calls and all state belong to the controller's loop: callers post to loop() and call from there (asserted). Calls
 // return at once; what takes time ends in a Future, whose callbacks run on the loop too. Errors name the array,
 // program, session or worker.
@@ -114,6 +123,8 @@ class Controller {
   virtual ~Controller() = default;
   virtual Executor& loop() = 0;
   virtual const std::vector<DeviceInfo>& devices() const = 0;
+  // What `calls` have a worker do leaves in one message for each worker, unless it has to wait for the scheduler.
+  virtual void Together(absl::FunctionRef<void()> calls) { calls(); }
 
   virtual SessionId OpenSession(SessionInfo info) = 0;
   // Frees every array and program the session owns; running programs finish first. Unknown ids are ignored.
@@ -142,7 +153,9 @@ class Controller {
   // Bytes of one shard, dense row-major.
   virtual Future<std::shared_ptr<const std::string>> Fetch(ArrayId array, int shard) = 0;
   virtual absl::StatusOr<const ArraySpec*> Spec(ArrayId array) const = 0;
-  virtual Future<Unit> Ready(ArrayId array) = 0;   // carries the error of a poisoned array
+  virtual Future<Unit> Ready(ArrayId array) = 0;  // carries the error of a poisoned array
+  // Ready when every worker concerned has queued what makes the array: their host work is done, not the devices'.
+  virtual Future<Unit> Enqueued(ArrayId array) = 0;
   virtual absl::Status Delete(ArrayId array) = 0;  // frees the data, the id stays known as deleted
   virtual absl::Status Donate(ArrayId array) = 0;  // likewise, but views on its shards keep them
   virtual absl::StatusOr<bool> IsDeleted(ArrayId array) const = 0;
@@ -160,6 +173,8 @@ class Controller {
   virtual Statistics Stats() const = 0;
   // All there is to see, with the launches numbered above `after`.
   virtual Observation Observe(uint64_t after) const { return {}; }
+  // By device; empty where the controller does not know.
+  virtual std::vector<DeviceMemory> Memory() const { return {}; }
 };
 
 }  // namespace gangway::controller

@@ -10,6 +10,9 @@
 namespace gangway::controller {
 namespace {
 
+constexpr int64_t kEarlyBytes = 1024;  // of values that come without having been asked for
+constexpr int kMostReads = 8;          // remembered: so many are sent in vain when a client stops to read
+
 absl::StatusOr<int64_t> ByteSize(DType dtype, const DimVector& dims) {
   int64_t bytes = ByteWidth(dtype);
   for (int64_t dim : dims) {
@@ -27,8 +30,6 @@ std::vector<WorkerId> WorkersOf(const Placement& placement) {
 }
 
 absl::Status NoArray(ArrayId id) { return absl::NotFoundError(absl::StrCat("no array ", id.value())); }
-
-net::BufferId BufferOf(ArrayId id) { return net::BufferId(id.value()); }
 
 // For every position of the array, the host shard that holds its bytes.
 absl::StatusOr<std::vector<int>> ShardOfPosition(const Layout& layout, const std::vector<HostShard>& shards) {
@@ -85,6 +86,10 @@ absl::StatusOr<std::shared_ptr<const Layout>> RuntimeController::MakeLayout(Arra
         absl::StrCat(spec.shard_dims.size(), " shard shapes for ", spec.devices.size(), " devices"));
   }
   GW_ASSIGN_OR_RETURN(layout->placement, cluster_.Place(spec.devices));
+  for (const DimVector& dims : spec.shard_dims) {
+    GW_ASSIGN_OR_RETURN(int64_t bytes, ByteSize(spec.dtype, dims));
+    layout->shard_bytes = std::max(layout->shard_bytes, bytes);
+  }
   layout->spec = std::move(spec);
   return std::shared_ptr<const Layout>(std::move(layout));
 }
@@ -94,6 +99,7 @@ ArrayId RuntimeController::AddArray(SessionId session, std::shared_ptr<const Lay
   const ArrayId id(next_array_++);
   auto record = std::make_unique<ArrayRecord>();
   record->session = session;
+  record->buffer = net::BufferId(id.value());  // until it moves
   record->layout = std::move(layout);
   record->producer = std::move(producer);
   arrays_.emplace(id, std::move(record));
@@ -110,16 +116,21 @@ absl::StatusOr<ArrayId> RuntimeController::MakeArray(SessionId session, ArraySpe
   GW_RETURN_IF_ERROR(CheckSession(session));
   GW_ASSIGN_OR_RETURN_WITH(std::shared_ptr<const Layout> layout, MakeLayout(std::move(spec)), "new array");
   GW_ASSIGN_OR_RETURN_WITH(std::vector<int> shard_of, ShardOfPosition(*layout, shards), "new array");
+  GW_RETURN_IF_ERROR_WITH(CheckCapacity(layout->spec.devices, layout->shard_bytes), "new array");
   auto graph = std::make_shared<const dataflow::Graph>(
       dataflow::SingleNode(dataflow::NodeKind::kUpload, "upload", 0, 1, WorkersOf(layout->placement)));
   Command command;
   command.task = NewTask(session, "upload", std::move(graph));
   const ArrayId id = AddArray(session, layout, command.task);
-  command.task->first_output = BufferOf(id);
+  command.task->first_output = arrays_[id]->buffer;
   command.task->num_outputs = 1;
+  if (resource::ClaimRef claim = NewClaim(*layout)) {
+    arrays_[id]->memory.push_back(claim);
+    command.claims.push_back(std::move(claim));
+  }
   for (const resource::Share& share : layout->placement) {
     net::MakeBuffer make;
-    make.buffer = BufferOf(id);
+    make.buffer = command.task->first_output;
     make.task = command.task->id;
     make.dtype = layout->spec.dtype;
     std::vector<int> piece_of(shards.size(), -1);
@@ -162,20 +173,43 @@ Future<std::shared_ptr<const std::string>> RuntimeController::Fetch(ArrayId id, 
         Outcome(absl::InvalidArgumentError(absl::StrCat("array ", id.value(), " has no shard ", shard))));
   }
   if (absl::Status session = CheckSession(record.session); !session.ok()) return Future<Bytes>(Outcome(session));
-  const resource::Device& device = cluster_.device(record.layout->spec.devices[shard]);
+  NoteRead(record);
+  if (shard == 0 && record.early.has_value()) return *record.early;
+  Command command;
+  const Future<Bytes> bytes = AskFor(record, shard, &command);
+  Run(record.session, std::move(command));
+  return bytes;
+}
+
+Future<std::shared_ptr<const std::string>> RuntimeController::AskFor(const ArrayRecord& array, int shard,
+                                                                     Command* command) {
+  const resource::Device& device = cluster_.device(array.layout->spec.devices[shard]);
   Promise<Bytes> promise;
   const net::RequestId request(next_request_++);
-  auto producer = record.producer;
-  requests_[request] = {device.worker, [promise, producer](net::Fetched fetched) {
+  requests_[request] = {device.worker, [promise, producer = array.producer](net::Fetched fetched) {
                           if (fetched.status.ok()) return promise.Set(fetched.bytes.AsString());
                           // The maker's error tells more than that of the worker that was to hold the value.
                           const bool known = producer != nullptr && !producer->error.ok();
                           promise.Set(known ? producer->error : fetched.status);
                         }};
-  Command command;
-  command.messages.push_back({device.worker, net::FetchShard{request, BufferOf(id), device.local}});
-  Run(record.session, std::move(command));
+  command->messages.push_back({device.worker, net::FetchShard{request, array.buffer, device.local}});
   return promise.future();
+}
+
+// What was read of the last executions is asked for along with the next one, if it is small: it is on its way as soon
+// as it is made. A read counts for two, and every value that is asked for takes one off.
+void RuntimeController::NoteRead(const ArrayRecord& array) {
+  auto program = programs_.find(array.program);
+  if (array.output < 0 || program == programs_.end() || array.layout->shard_bytes > kEarlyBytes) return;
+  int& reads = program->second->reads[array.output];
+  reads = std::min(reads + 2, kMostReads);
+}
+
+bool RuntimeController::IsOftenRead(ProgramRecord& program, int output) {
+  int& reads = program.reads[output];
+  if (reads < 2) return false;
+  --reads;
+  return true;
 }
 
 absl::StatusOr<const ArraySpec*> RuntimeController::Spec(ArrayId id) const {
@@ -194,6 +228,33 @@ Future<Unit> RuntimeController::Ready(ArrayId id) {
   return producer->done.future();
 }
 
+Future<Unit> RuntimeController::Enqueued(ArrayId id) {
+  GW_CHECK(loop_->InLoop());
+  auto array = UsableArray(id);
+  if (!array.ok()) return Future<Unit>(absl::StatusOr<Unit>(array.status()));
+  TaskRecord* producer = (*array)->producer.get();
+  if (producer == nullptr || producer->over) return ReadyFuture();
+  struct Missing {
+    size_t workers = 0;
+    absl::Status status;
+    Promise<Unit> all;
+  };
+  auto missing = std::make_shared<Missing>();
+  Command command;
+  for (WorkerId worker : producer->progress.graph().nodes[0].workers) {
+    const net::RequestId request(next_request_++);
+    requests_[request] = {worker, [missing](const net::Fetched& reached) {
+                            missing->status.Update(reached.status);
+                            if (--missing->workers > 0) return;
+                            missing->all.Set(missing->status.ok() ? absl::StatusOr<Unit>(Unit{}) : missing->status);
+                          }};
+    command.messages.push_back({worker, net::Mark{request}});
+  }
+  missing->workers = command.messages.size();
+  Run((*array)->session, std::move(command));
+  return missing->all.future();
+}
+
 absl::Status RuntimeController::Delete(ArrayId id) {
   GW_CHECK(loop_->InLoop());
   GW_ASSIGN_OR_RETURN(ArrayRecord * array, FindArray(id));
@@ -207,7 +268,7 @@ absl::Status RuntimeController::Donate(ArrayId id) {
   GW_CHECK(loop_->InLoop());
   GW_ASSIGN_OR_RETURN(ArrayRecord * array, FindArray(id));
   if (std::exchange(array->deleted, true)) return absl::OkStatus();
-  FreeData(id, *array);
+  FreeData(*array);
   array->shared.clear();
   return absl::OkStatus();
 }
@@ -223,22 +284,25 @@ void RuntimeController::Release(ArrayId id) {
   if (it == arrays_.end()) return;
   std::unique_ptr<ArrayRecord> array = std::move(it->second);
   arrays_.erase(it);
-  if (!array->deleted) FreeData(id, *array);
+  if (!array->deleted) FreeData(*array);
 }
 
-// Later is always safe, since ids are never used twice: frees go along with whatever is sent next.
-void RuntimeController::FreeData(ArrayId id, const ArrayRecord& array) {
+// Behind what is held and uses it; otherwise along with whatever is sent next. Later is always safe, since ids are
+// never used twice; at once where nothing needs it, since what is held may be waiting for this memory.
+void RuntimeController::FreeData(ArrayRecord& array) {
   SessionRecord* session = FindSession(array.session);
+  Command command;
+  command.gives_back = std::move(array.memory);
+  const bool is_used = session != nullptr && session->held_uses.contains(array.buffer);
   for (const resource::Share& share : array.layout->placement) {
-    if (session == nullptr || session->held.empty()) {
-      WorkerLink& link = *links_[share.worker.value()];
-      if (!link.lost) link.unfreed.push_back(BufferOf(id));
-    } else {
-      Command command;
-      command.messages.push_back({share.worker, net::FreeBuffers{{BufferOf(id)}}});
-      session->held.push_back(std::move(command));
+    WorkerLink& link = *links_[share.worker.value()];
+    if (is_used) {
+      command.messages.push_back({share.worker, net::FreeBuffers{{array.buffer}}});
+    } else if (!link.lost) {
+      link.unfreed.push_back(array.buffer);
     }
   }
+  if (is_used) Hold(*session, std::move(command));
 }
 
 }  // namespace gangway::controller

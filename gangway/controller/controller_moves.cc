@@ -12,12 +12,17 @@
 namespace gangway::controller {
 namespace {
 
-net::BufferId BufferOf(ArrayId id) { return net::BufferId(id.value()); }
-
 int64_t ElementCount(const DimVector& dims) {
   int64_t count = 1;
   for (int64_t dim : dims) count *= dim;
   return count;
+}
+
+// Whoever holds shards of another holds their memory.
+void ShareMemory(const ArrayRecord& from, ArrayRecord& to) {
+  for (const resource::ClaimRef& claim : from.memory) {
+    if (std::find(to.memory.begin(), to.memory.end(), claim) == to.memory.end()) to.memory.push_back(claim);
+  }
 }
 
 }  // namespace
@@ -71,7 +76,12 @@ absl::StatusOr<ArrayId> RuntimeController::ViewShard(SessionId session, ArrayId 
   spec.shard_dims = {spec.dims};
   spec.memory_kind = whole.spec.memory_kind;
   GW_ASSIGN_OR_RETURN(std::shared_ptr<const Layout> layout, MakeLayout(std::move(spec)));
-  return MoveShards(session, std::move(layout), {{id, shard, 0}}, "part of an array");
+  GW_ASSIGN_OR_RETURN(ArrayId view, MoveShards(session, std::move(layout), {{id, shard, 0}}, "part of an array"));
+  ArrayRecord& record = *arrays_[view];
+  record.program = array->program;
+  record.output = array->output;
+  if (shard == 0) record.early = array->early;
+  return view;
 }
 
 absl::StatusOr<ArrayId> RuntimeController::Copy(SessionId session, ArrayId id, std::vector<DeviceId> devices,
@@ -132,12 +142,13 @@ std::vector<std::pair<WorkerId, net::CopyBuffer>> RuntimeController::PlanMoves(c
   std::map<std::tuple<WorkerId, ArrayId, int>, size_t> received;  // -> index in the receives of the worker
   for (const Move& move : moves) {
     const Layout& source = *arrays_[move.source]->layout;
+    const net::BufferId buffer = arrays_[move.source]->buffer;
     const resource::Device& from = cluster_.device(source.spec.devices[move.from_position]);
     const resource::Device& to = cluster_.device(layout.spec.devices[move.to_position]);
     const DimVector& dims = layout.ShardDims(move.to_position);
     net::CopyBuffer& target = part_of(to.worker);
     if (from.worker == to.worker) {
-      target.parts.push_back({BufferOf(move.source), from.local, to.local});
+      target.parts.push_back({buffer, from.local, to.local});
       target.dims.push_back(dims);
       continue;
     }
@@ -152,7 +163,7 @@ std::vector<std::pair<WorkerId, net::CopyBuffer>> RuntimeController::PlanMoves(c
     }
     const net::PeerId sender(from.worker.value()), receiver(to.worker.value());
     target.receives.push_back({sender, move.to_position, dims, {to.local}});
-    part_of(from.worker).sends.push_back({BufferOf(move.source), from.local, receiver, move.to_position});
+    part_of(from.worker).sends.push_back({buffer, from.local, receiver, move.to_position});
   }
   return plan;
 }
@@ -167,7 +178,38 @@ absl::StatusOr<ArrayId> RuntimeController::MoveShards(SessionId session, std::sh
       return MakeErrorArray(session, layout->spec, std::move(error));
     }
   }
-  auto plan = PlanMoves(*layout, moves);
+  GW_RETURN_IF_ERROR_WITH(CheckCapacity(layout->spec.devices, layout->shard_bytes), what);
+  GW_ASSIGN_OR_RETURN(Command command, CopyCommand(session, *layout, moves, what, net::BufferId(next_array_)));
+  const ArrayId id = AddArray(session, layout, command.task);
+  bool moves_bytes = false;
+  for (const Move& move : moves) {
+    ArrayRecord& source = *arrays_[move.source];
+    if (source.layout->spec.devices[move.from_position] != layout->spec.devices[move.to_position]) {
+      moves_bytes = true;
+      continue;
+    }
+    ShareMemory(source, *arrays_[id]);
+    const std::shared_ptr<SharedShard>& shard = source.Share(move.from_position);
+    std::shared_ptr<SharedShard>& view = arrays_[id]->Share(move.to_position);
+    if (semantics == CopySemantics::kCopy) {
+      view->bytes = shard->bytes;
+    } else {
+      view = shard;
+    }
+  }
+  resource::ClaimRef claim = moves_bytes ? NewClaim(*layout) : nullptr;
+  if (claim != nullptr) {
+    arrays_[id]->memory.push_back(claim);
+    command.claims.push_back(std::move(claim));
+  }
+  Run(session, std::move(command));
+  return id;
+}
+
+absl::StatusOr<Command> RuntimeController::CopyCommand(SessionId session, const Layout& layout,
+                                                       const std::vector<Move>& moves, const std::string& what,
+                                                       net::BufferId buffer) {
+  auto plan = PlanMoves(layout, moves);
   std::vector<WorkerId> workers;
   for (const auto& [worker, copy] : plan) {
     const Placement alone = {resource::Share{worker, {}}};
@@ -178,29 +220,16 @@ absl::StatusOr<ArrayId> RuntimeController::MoveShards(SessionId session, std::sh
       dataflow::SingleNode(dataflow::NodeKind::kCopy, what, static_cast<int>(moves.size()), 1, workers));
   Command command;
   command.task = NewTask(session, what, std::move(graph));
-  const ArrayId id = AddArray(session, layout, command.task);
-  command.task->first_output = BufferOf(id);
+  command.task->first_output = buffer;
   command.task->num_outputs = 1;
-  for (const Move& move : moves) {
-    ArrayRecord& source = *arrays_[move.source];
-    if (source.layout->spec.devices[move.from_position] != layout->spec.devices[move.to_position]) continue;
-    const std::shared_ptr<SharedShard>& shard = source.Share(move.from_position);
-    std::shared_ptr<SharedShard>& view = arrays_[id]->Share(move.to_position);
-    if (semantics == CopySemantics::kCopy) {
-      view->bytes = shard->bytes;
-    } else {
-      view = shard;
-    }
-  }
   for (auto& [worker, copy] : plan) {
-    copy.buffer = BufferOf(id);
+    copy.buffer = buffer;
     copy.task = command.task->id;
-    copy.dtype = layout->spec.dtype;
+    copy.dtype = layout.spec.dtype;
     for (const auto& send : copy.sends) Introduce(worker, WorkerId(send.to.value()));
     command.messages.push_back({worker, std::move(copy)});
   }
-  Run(session, std::move(command));
-  return id;
+  return command;
 }
 
 }  // namespace gangway::controller

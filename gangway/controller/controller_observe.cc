@@ -36,6 +36,7 @@ Statistics RuntimeController::Stats() const {
   for (const auto& link : links_) {
     if (!link->lost) stats.store_bytes += link->beat.store_bytes;
   }
+  stats.waiting_for_memory = static_cast<int64_t>(memory_queue_.size());
   return stats;
 }
 
@@ -49,9 +50,9 @@ Observation RuntimeController::Observe(uint64_t after) const {
   seen.launch_messages = counts_.launch_messages;
   for (const resource::Worker& worker : cluster_.workers()) {
     const WorkerLink& link = *links_[worker.id.value()];
-    seen.workers.push_back({worker.name, worker.island, static_cast<int>(worker.first_device.value()),
-                            worker.num_devices, worker.alive, link.last_heard, link.beat.store_bytes,
-                            link.beat.store_buffers, link.beat.pending_tasks});
+    seen.workers.push_back({worker.name, worker.island, static_cast<int>(worker.devices[0].value()),
+                            static_cast<int>(worker.devices.size()), worker.alive, link.last_heard,
+                            link.beat.store_bytes, link.beat.store_buffers, link.beat.pending_tasks});
   }
   for (const auto& [id, session] : sessions_) {
     seen.sessions.push_back({session.info.name, session.info.tenant, session.info.weight, session.info.priority,

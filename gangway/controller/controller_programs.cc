@@ -1,5 +1,6 @@
 // Programs: compiled once, loaded by every worker that has devices of them, run by one message per worker.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,6 +38,8 @@ absl::StatusOr<std::shared_ptr<const Layout>> LayoutOf(const compile::ValueInfo&
   layout->spec.sharding = value.sharding;
   layout->spec.memory_kind = value.memory_kind;
   layout->placement = placement;
+  layout->shard_bytes = ByteWidth(layout->spec.dtype);
+  for (int64_t dim : layout->spec.shard_dims[0]) layout->shard_bytes *= dim;
   return std::shared_ptr<const Layout>(std::move(layout));
 }
 
@@ -50,8 +53,9 @@ std::pair<ProgramId, Future<std::shared_ptr<const Program>>> RuntimeController::
     return std::make_pair(ProgramId(), Future<std::shared_ptr<const Program>>(Outcome(std::move(status))));
   };
   if (absl::Status status = CheckSession(session); !status.ok()) return fail(status);
-  auto placement = cluster_.Place(request.devices);
-  if (!placement.ok()) return fail(Annotate(placement.status(), "compile"));
+  if (auto placement = cluster_.Place(request.devices); !placement.ok()) {
+    return fail(Annotate(placement.status(), "compile"));
+  }
   auto island = cluster_.IslandOf(request.devices);
   if (!island.ok()) return fail(Annotate(island.status(), "compile"));
   if (request.options.num_partitions != static_cast<int64_t>(request.devices.size())) {
@@ -73,7 +77,6 @@ std::pair<ProgramId, Future<std::shared_ptr<const Program>>> RuntimeController::
   record->key = key;
   record->references = 1;
   record->devices = request.devices;
-  record->placement = *std::move(placement);
   record->island = *island;
   const ProgramId id = record->id;
   auto future = record->ready.future();
@@ -110,54 +113,83 @@ void RuntimeController::CompiledProgram(ProgramId id, absl::StatusOr<compile::Co
   if (absl::Status status = Lower(record); !status.ok()) {
     return FinishProgram(record, Annotate(status, absl::StrCat("program ", record.compiled->compiled.name)));
   }
-  for (const resource::Share& share : record.placement) Load(record, share.worker);
+  for (const resource::Share& share : record.deployment->placement) Load(record, *record.deployment, share.worker);
+  ContinueRelocation();
+}
+
+absl::StatusOr<std::shared_ptr<Deployment>> RuntimeController::NewDeployment(ProgramId program,
+                                                                             const std::vector<DeviceId>& devices) {
+  const compile::CompiledProgram& compiled = programs_.at(program)->compiled->compiled;
+  GW_ASSIGN_OR_RETURN(Placement placement, cluster_.Place(devices));
+  if (placement.size() > 1 && !compiled.stats.collectives.empty()) GW_RETURN_IF_ERROR(CheckFabric(placement));
+  auto unload = [this, weak = std::weak_ptr<RuntimeController*>(self_)](Deployment* deployment) {
+    const std::unique_ptr<Deployment> gone(deployment);
+    if (weak.lock() == nullptr) return;
+    deployments_.erase(gone->id);
+    for (const resource::Share& share : gone->placement) {
+      if (!links_[share.worker.value()]->lost) SendTo(share.worker, net::UnloadProgram{gone->id}, nullptr);
+    }
+  };
+  std::shared_ptr<Deployment> deployment(new Deployment, std::move(unload));
+  deployment->id = net::ProgramId(next_deployment_++);
+  deployment->placement = std::move(placement);
+  deployment->devices = devices;
+  std::vector<WorkerId> workers;
+  for (const resource::Share& share : deployment->placement) workers.push_back(share.worker);
+  deployment->graph = std::make_shared<const dataflow::Graph>(
+      dataflow::SingleNode(dataflow::NodeKind::kCompute, compiled.name, static_cast<int>(compiled.parameters.size()),
+                           static_cast<int>(compiled.outputs.size()), std::move(workers)));
+  deployments_[deployment->id] = {program, deployment.get()};
+  return deployment;
 }
 
 // What all executions have in common: the graph, the layouts of what goes in and comes out.
 absl::Status RuntimeController::Lower(ProgramRecord& record) {
   const compile::CompiledProgram& compiled = record.compiled->compiled;
-  if (record.placement.size() > 1 && !compiled.stats.collectives.empty()) {
-    GW_RETURN_IF_ERROR(CheckFabric(record.placement));
-  }
+  GW_ASSIGN_OR_RETURN(record.deployment, NewDeployment(record.id, record.devices));
+  const Placement& placement = record.deployment->placement;
   for (const compile::ValueInfo& value : compiled.parameters) {
-    GW_ASSIGN_OR_RETURN(auto layout, LayoutOf(value, *record.compiled, record.placement));
+    GW_ASSIGN_OR_RETURN(auto layout, LayoutOf(value, *record.compiled, placement));
     record.parameters.push_back(std::move(layout));
   }
   for (const compile::ValueInfo& value : compiled.outputs) {
-    GW_ASSIGN_OR_RETURN(auto layout, LayoutOf(value, *record.compiled, record.placement));
+    GW_ASSIGN_OR_RETURN(auto layout, LayoutOf(value, *record.compiled, placement));
     record.outputs.push_back(std::move(layout));
+    record.reads.push_back(0);
   }
-  std::vector<WorkerId> workers;
-  for (const resource::Share& share : record.placement) workers.push_back(share.worker);
-  record.graph = std::make_shared<const dataflow::Graph>(
-      dataflow::SingleNode(dataflow::NodeKind::kCompute, compiled.name, static_cast<int>(compiled.parameters.size()),
-                           static_cast<int>(compiled.outputs.size()), std::move(workers)));
+  record.scratch_bytes = compiled.stats.peak_bytes_per_device;
+  for (const auto& layout : record.parameters) record.scratch_bytes -= layout->shard_bytes;
+  for (const auto& layout : record.outputs) {
+    record.scratch_bytes -= layout->shard_bytes;
+    record.output_bytes += layout->shard_bytes;
+  }
+  record.scratch_bytes = std::max<int64_t>(0, record.scratch_bytes);
   for (DeviceId device : record.devices) record.scheduler_devices.push_back(device.value());
   return absl::OkStatus();
 }
 
-void RuntimeController::Load(ProgramRecord& record, WorkerId worker) {
+void RuntimeController::Load(ProgramRecord& record, Deployment& deployment, WorkerId worker) {
   const compile::CompiledProgram& compiled = record.compiled->compiled;
   net::LoadProgram load;
-  load.program = net::ProgramId(record.id.value());
+  load.program = deployment.id;
   load.name = compiled.name;
   // The program lives as long as a channel reads it.
   load.executable = net::Payload(record.compiled, compiled.executable.data(), compiled.executable.size());
   load.num_partitions = static_cast<int>(record.devices.size());
-  for (const resource::Share& share : record.placement) {
+  for (const resource::Share& share : deployment.placement) {
     if (share.worker != worker) continue;
     for (const auto& member : share.members) load.partitions.push_back({member.position, member.local});
   }
   if (!compiled.stats.collectives.empty()) {
-    for (DeviceId id : record.devices) {
+    for (DeviceId id : deployment.devices) {
       const resource::Device& device = cluster_.device(id);
       load.participants.push_back(
           absl::StrCat("worker ", WorkerName(device.worker), " ", device.kind, ":", device.local));
-      if (record.placement.size() > 1) load.owners.push_back(net::PeerId(device.worker.value()));
+      if (deployment.placement.size() > 1) load.owners.push_back(net::PeerId(device.worker.value()));
     }
-    for (const resource::Share& share : record.placement) Introduce(worker, share.worker);
+    for (const resource::Share& share : deployment.placement) Introduce(worker, share.worker);
   }
-  record.loading.insert(worker);
+  deployment.loading.insert(worker);
   WorkerLink& link = *links_[worker.value()];
   absl::Status sent = link.lost ? absl::UnavailableError(absl::StrCat("worker ", link.name, " is lost"))
                                 : link.channel->Send(std::move(load));
@@ -165,12 +197,15 @@ void RuntimeController::Load(ProgramRecord& record, WorkerId worker) {
 }
 
 void RuntimeController::OnProgramLoaded(WorkerLink& link, const net::ProgramLoaded& loaded) {
-  auto it = programs_.find(ProgramId(loaded.program.value()));
-  if (it == programs_.end() || it->second->loading.erase(link.id) == 0) return;
-  ProgramRecord& record = *it->second;
-  if (!loaded.status.ok()) return FinishProgram(record, loaded.status);
-  record.loaded.insert(link.id);
-  if (record.loading.empty()) FinishProgram(record, absl::OkStatus());
+  auto it = deployments_.find(loaded.program);
+  if (it == deployments_.end()) return;
+  const auto [id, deployment] = it->second;
+  auto program = programs_.find(id);
+  if (program == programs_.end() || deployment->loading.erase(link.id) == 0) return;
+  ProgramRecord& record = *program->second;
+  if (loaded.status.ok()) deployment->loaded.insert(link.id);
+  if (deployment == record.next.get()) return loaded.status.ok() ? ContinueRelocation() : FailRelocation(loaded.status);
+  if (!loaded.status.ok() || deployment->loading.empty()) FinishProgram(record, loaded.status);
 }
 
 void RuntimeController::FinishProgram(ProgramRecord& record, const absl::Status& status) {
@@ -215,10 +250,6 @@ void RuntimeController::DropProgram(ProgramId id) {
   programs_.erase(it);
   auto cached = program_cache_.find(record->key);
   if (cached != program_cache_.end() && cached->second == id) program_cache_.erase(cached);
-  for (const resource::Share& share : record->placement) {
-    if (links_[share.worker.value()]->lost) continue;
-    SendTo(share.worker, net::UnloadProgram{net::ProgramId(id.value())}, nullptr);
-  }
   record->ready.Set(absl::CancelledError("the program was released while it was compiled"));
 }
 
@@ -250,7 +281,7 @@ absl::Status RuntimeController::CheckArguments(const ProgramRecord& program, abs
           absl::StrCat("argument ", i, " has shards of ", Shape(spec.dtype, array->layout->ShardDims(0)).ToString(),
                        ", the program takes ", Shape(wanted.dtype, wanted.shard_dims[0]).ToString()));
     }
-    launch->arguments.push_back(net::BufferId(arguments[i].value()));
+    launch->arguments.push_back(array->buffer);
     const bool donates = i < compiled.donation.size() && compiled.donation[i] != compile::Donation::kNone;
     if (!donates) continue;
     const bool keep_array = options.non_donatable.contains(static_cast<int>(i));
@@ -297,14 +328,19 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
   absl::Status poison;
   GW_RETURN_IF_ERROR_WITH(CheckArguments(program, arguments, options, &launch, &poison),
                           absl::StrCat("program ", name));
-  for (const resource::Share& share : program.placement) {
-    if (program.loaded.contains(share.worker)) continue;
+  const Deployment& deployment = *program.deployment;
+  for (const resource::Share& share : deployment.placement) {
+    if (deployment.loaded.contains(share.worker)) continue;
     return absl::UnavailableError(
         absl::StrCat("program ", name, ": worker ", WorkerName(share.worker), " is lost or still loading it"));
   }
+  if (poison.ok()) {
+    GW_RETURN_IF_ERROR_WITH(CheckCapacity(program.devices, program.output_bytes + program.scratch_bytes),
+                            absl::StrCat("program ", name));
+  }
   Command command;
   if (poison.ok()) {
-    command.task = NewTask(session, absl::StrCat("program ", name), program.graph);
+    command.task = NewTask(session, absl::StrCat("program ", name), deployment.graph);
     command.task->is_launch = true;
     command.task->watched = options.notify;
     command.task->island = program.island;
@@ -312,15 +348,24 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
     command.task->program = id;
     command.task->cost = program.cost;
     command.task->submitted = clock_.Now();
-    ++program.references;  // until dispatched: the workers must not forget it before
+    command.task->deployment = program.deployment;
   }
   ExecuteResult result{{}, ReadyFuture()};
   result.outputs.reserve(program.outputs.size());
   launch.first_output = net::BufferId(next_array_);
   for (const auto& layout : program.outputs) {
     result.outputs.push_back(AddArray(session, layout, command.task));
-    if (!poison.ok()) arrays_[result.outputs.back()]->error = poison;
+    ArrayRecord& output = *arrays_[result.outputs.back()];
+    output.program = id;
+    output.output = static_cast<int>(result.outputs.size()) - 1;
+    if (!poison.ok()) {
+      output.error = poison;
+    } else if (resource::ClaimRef claim = NewClaim(*layout)) {
+      output.memory.push_back(claim);
+      command.claims.push_back(std::move(claim));
+    }
   }
+  command.scratch = program.scratch_bytes;
   for (int64_t drop : launch.drop) {
     ArrayRecord& donated = *arrays_[arguments[drop]];
     for (const auto& shard : donated.shared) {
@@ -328,7 +373,12 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
     }
     donated.deleted = true;
     donated.shared.clear();
-    if (!poison.ok()) FreeData(arguments[drop], donated);
+    if (!poison.ok()) {
+      FreeData(donated);
+    } else {
+      std::move(donated.memory.begin(), donated.memory.end(), std::back_inserter(command.gives_back));
+      donated.memory.clear();
+    }
   }
   if (!poison.ok()) {
     result.done = Future<Unit>(absl::StatusOr<Unit>(poison));
@@ -337,13 +387,17 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
   command.task->first_output = launch.first_output;
   command.task->num_outputs = static_cast<int>(program.outputs.size());
   launch.task = command.task->id;
-  launch.program = net::ProgramId(id.value());
+  launch.program = deployment.id;
   result.done = command.task->done.future();
   ++pending_launches_;
-  for (size_t i = 0; i + 1 < program.placement.size(); ++i) {
-    command.messages.push_back({program.placement[i].worker, launch});
+  for (size_t i = 0; i + 1 < deployment.placement.size(); ++i) {
+    command.messages.push_back({deployment.placement[i].worker, launch});
   }
-  command.messages.push_back({program.placement.back().worker, std::move(launch)});
+  command.messages.push_back({deployment.placement.back().worker, std::move(launch)});
+  for (ArrayId id_of_output : result.outputs) {
+    ArrayRecord& output = *arrays_[id_of_output];
+    if (IsOftenRead(program, output.output)) output.early = AskFor(output, 0, &command);
+  }
   Run(session, std::move(command));
   return result;
 }

@@ -9,7 +9,6 @@
 #include "gangway/controller/runtime_controller.h"
 
 namespace gangway::controller {
-
 using sched::GangId;
 
 SessionId RuntimeController::OpenSession(SessionInfo info) {
@@ -28,10 +27,11 @@ void RuntimeController::CloseSession(SessionId id) {
   std::vector<Command> held(std::make_move_iterator(session->held.begin()),
                             std::make_move_iterator(session->held.end()));
   session->held.clear();
+  session->held_uses.clear();
   for (Command& command : held) {
+    Forgo(command, closed);
     for (Command::Outgoing& out : command.messages) {
       if (command.task != nullptr) PartDone(command.task, out.worker, closed);
-      if (auto* fetch = std::get_if<net::FetchShard>(&out.message)) OnFetched({fetch->request, closed, {}});
       if (std::holds_alternative<net::FreeBuffers>(out.message)) SendTo(out.worker, std::move(out.message), nullptr);
     }
   }
@@ -54,6 +54,7 @@ void RuntimeController::CloseSession(SessionId id) {
     schedulers_.at(static_cast<int>(island)).RemoveTenant(session->tenants[island]);
   }
   for (DeviceId device : session->sliced) --slices_on_[device.value()];
+  std::erase(memory_queue_, id);
   sessions_.erase(id);
 }
 
@@ -110,18 +111,38 @@ void RuntimeController::Run(SessionId id, Command command) {
     for (Command::Outgoing& out : command.messages) SendTo(out.worker, std::move(out.message), command.task);
     return;
   }
-  if (session->held.empty() && (command.task == nullptr || !command.task->is_launch)) return Dispatch(command);
-  session->held.push_back(std::move(command));
-  if (session->held.size() == 1) Drain(*session);
+  const bool may_wait = command.task != nullptr && (command.task->is_launch || !command.claims.empty());
+  if (session->held.empty() && !may_wait) return Dispatch(command);
+  Hold(*session, std::move(command));
+  if (session->held.size() == 1) Drain(id, *session);
 }
 
-// Sends from the front until a launch has to wait. The launch at the front is submitted when it gets there, so the
-// scheduler chooses among sessions by their heads.
-void RuntimeController::Drain(SessionRecord& session) {
+void RuntimeController::Hold(SessionRecord& session, Command command) {
+  ForEachBuffer(command, [&](net::BufferId buffer) { ++session.held_uses[buffer]; });
+  session.held.push_back(std::move(command));
+}
+
+Command RuntimeController::TakeFront(SessionRecord& session) {
+  Command front = std::move(session.held.front());
+  session.held.pop_front();
+  ForEachBuffer(front, [&](net::BufferId buffer) {
+    auto it = session.held_uses.find(buffer);
+    if (--it->second == 0) session.held_uses.erase(it);
+  });
+  return front;
+}
+
+// Sends from the front until one has to wait: for memory, or for the scheduler. The launch at the front is submitted
+// when it gets there, so the scheduler chooses among sessions by their heads. Idempotent.
+void RuntimeController::Drain(SessionId id, SessionRecord& session) {
   while (!session.held.empty()) {
     Command& front = session.held.front();
-    if (front.task != nullptr && front.task->is_launch && !front.task->over) {
+    const bool alive = front.task != nullptr && !front.task->over;
+    if (!alive) StopWaiting(id, session);
+    if (alive && !TakeMemory(id, session)) return;
+    if (alive && front.task->is_launch) {
       TaskRecord& task = *front.task;
+      if (std::exchange(task.at_scheduler, true)) return;
       sched::GangScheduler& scheduler = SchedulerOf(task.island);
       if (static_cast<int>(session.tenants.size()) <= task.island) {
         session.tenants.resize(task.island + 1, sched::TenantId(-1));
@@ -131,10 +152,16 @@ void RuntimeController::Drain(SessionRecord& session) {
         tenant = scheduler.AddTenant(session.info.name, session.info.weight, session.info.priority);
       if (!scheduler.Submit({GangId(task.id.value()), tenant, task.devices, task.cost}, clock_.Now())) return;
     }
-    Command next = std::move(front);
-    session.held.pop_front();
+    Command next = TakeFront(session);
     Dispatch(next);
   }
+}
+
+void RuntimeController::DrainLater(SessionId id) {
+  loop_->Post([this, weak = std::weak_ptr<RuntimeController*>(self_), id] {
+    if (weak.lock() == nullptr) return;
+    if (SessionRecord* session = FindSession(id)) Drain(id, *session);
+  });
 }
 
 void RuntimeController::Admitted(const std::vector<GangId>& gangs) {
@@ -144,10 +171,10 @@ void RuntimeController::Admitted(const std::vector<GangId>& gangs) {
     SessionRecord* session = FindSession(it->second->session);
     // It is the front of its session's line: only fronts are submitted.
     if (session == nullptr || session->held.empty() || session->held.front().task != it->second) continue;
-    Command next = std::move(session->held.front());
-    session->held.pop_front();
+    Command next = TakeFront(*session);
     Dispatch(next);
-    if ((session = FindSession(next.task->session)) != nullptr) Drain(*session);
+    const SessionId id = next.task->session;
+    if ((session = FindSession(id)) != nullptr) Drain(id, *session);
   }
 }
 
@@ -155,7 +182,7 @@ void RuntimeController::Dispatch(Command& command) {
   const std::shared_ptr<TaskRecord>& task = command.task;
   bool news_due = false;
   if (task != nullptr) {
-    if (task->over) return;  // failed while it waited
+    if (task->over) return Forgo(command, task->error);  // failed while it waited
     task->dispatched = true;
     if (task->is_launch) {
       ++counts_.launches;
@@ -167,17 +194,28 @@ void RuntimeController::Dispatch(Command& command) {
       task->dispatched_at = clock_.Now();
     }
   }
-  for (Command::Outgoing& out : command.messages) {
-    if (auto* launch = std::get_if<net::Launch>(&out.message)) {
-      ++counts_.launch_messages;
-      launch->report = task->watched || news_due;
+  Together([&] {
+    for (Command::Outgoing& out : command.messages) {
+      if (auto* launch = std::get_if<net::Launch>(&out.message)) launch->report = task->watched || news_due;
+      SendTo(out.worker, std::move(out.message), task);
     }
-    SendTo(out.worker, std::move(out.message), task);
-  }
-  if (task != nullptr && task->is_launch) Unuse(task->program);
+  });
+  command.gives_back.clear();
+  if (task != nullptr) task->deployment.reset();
   if (task != nullptr && task->watched && !task->is_launch && !task->over) {
     task->watched = false;
     Watch(*task);
+  }
+}
+
+void RuntimeController::Forgo(const Command& command, const absl::Status& why) {
+  for (const Command::Outgoing& out : command.messages) {
+    if (net::RequestId request = RequestOf(out.message); request.value() != 0) OnFetched({request, why, {}});
+    const auto* launch = std::get_if<net::Launch>(&out.message);
+    if (launch == nullptr || launch->drop.empty()) continue;
+    net::FreeBuffers donated;
+    for (int64_t index : launch->drop) donated.buffers.push_back(launch->arguments[index]);
+    if (cluster_.worker(out.worker).alive) SendTo(out.worker, std::move(donated), nullptr);
   }
 }
 
@@ -213,9 +251,14 @@ void RuntimeController::PartDone(const std::shared_ptr<TaskRecord>& task, Worker
   }
   task->over = true;
   tasks_.erase(task->id);
+  if (!task->dispatched) DrainLater(task->session);
+  for (int i = 0; i < task->num_outputs && !task->error.ok(); ++i) {
+    auto made = arrays_.find(ArrayId(task->first_output.value() + i));
+    if (made != arrays_.end()) made->second->memory.clear();
+  }
   if (task->is_launch) {
     --pending_launches_;
-    if (!task->dispatched) Unuse(task->program);
+    task->deployment.reset();
     sched::GangScheduler& scheduler = SchedulerOf(task->island);
     const GangId gang(task->id.value());
     // One of the two knows it, if it came that far.

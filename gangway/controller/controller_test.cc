@@ -57,9 +57,11 @@ class ClusterTest : public testing::TestWithParam<uint64_t> {
 
   void SetUp() override {
     if (getenv("TRACE")) {
-      network_.OnDeliver([this](const std::string& name, const net::Message& m) {
-        fprintf(stderr, "%s %s %s\n", absl::FormatDuration(timeline_.elapsed()).c_str(), name.c_str(),
-                net::MessageName(m));
+      network_.OnDeliver([this](const std::string& name, const std::vector<net::Message>& messages) {
+        for (const net::Message& m : messages) {
+          fprintf(stderr, "%s %s %s\n", absl::FormatDuration(timeline_.elapsed()).c_str(), name.c_str(),
+                  net::MessageName(m));
+        }
       });
     }
     ControllerOptions options;
@@ -183,8 +185,9 @@ class ClusterTest : public testing::TestWithParam<uint64_t> {
   SimTimeline timeline_{GetParam()};
   net::SimNetwork network_{timeline_};
   Strand loop_{&timeline_.executor()};
-  net::InprocFabrics fabrics_{
-      [this](size_t, std::function<void()> deliver) { timeline_.After(absl::Microseconds(20), std::move(deliver)); }};
+  net::InprocFabrics fabrics_{[this](const auto&, std::function<void()> deliver) {
+    timeline_.After(absl::Microseconds(20), std::move(deliver));
+  }};
   collective::GangKeeper gangs_{{.helper_threads = 0, .clock = &timeline_.clock()}};
   std::map<std::string, Node> nodes_;
   std::unique_ptr<RuntimeController> controller_;
@@ -220,6 +223,33 @@ TEST_P(ClusterTest, ChainsOfLaunchesRunWithoutWaiting) {
   stats = Stats();
   EXPECT_EQ(stats.arrays + stats.programs + stats.sessions + stats.store_bytes, 0);
   EXPECT_EQ(StoreBuffers(), 0);
+}
+
+TEST_P(ClusterTest, WhatIsReadEveryTimeComesByItself) {
+  AddWorker("w0", 2);
+  int asked = 0;
+  network_.OnDeliver([&](const std::string&, const std::vector<net::Message>& messages) {
+    for (const net::Message& m : messages) asked += std::holds_alternative<net::FetchShard>(m);
+  });
+  SessionId session = Open();
+  ProgramId program = Compile(session, "outputs=2", 0, 2);
+  ArrayId x = *Make(session, 0, 2, 1);
+  auto read = [&](ArrayId array) { return On([&](Controller& c) { return c.Fetch(array, 0); }); };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(*Value(Execute(session, program, {x})->outputs[1]), 2);
+  auto result = Execute(session, program, {x});
+  Run();
+  EXPECT_FALSE(read(result->outputs[0]).IsReady());
+  EXPECT_TRUE(read(result->outputs[1]).IsReady()) << "it came along";
+  auto view = On([&](Controller& c) { return c.ViewShard(session, result->outputs[1], 0); });
+  EXPECT_TRUE(read(*view).IsReady());
+  Run();
+  // Nobody reads any more: soon nothing is sent in vain.
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(Execute(session, program, {x}).ok());
+  Run();
+  asked = 0;
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(Execute(session, program, {x}).ok());
+  Run();
+  EXPECT_EQ(asked, 0);
 }
 
 TEST_P(ClusterTest, DonationDeletesUnlessTold) {

@@ -28,6 +28,12 @@ RuntimeController::RuntimeController(ControllerOptions options)
       own_compilers_.push_back(MakeThreadExecutor(absl::StrCat("gw-compile", i)));
     }
   }
+  memory_.OnRelease([this] {
+    if (memory_queue_.empty() || std::exchange(retry_posted_, true)) return;
+    loop_->Post([this, weak = std::weak_ptr<RuntimeController*>(self_)] {
+      if (weak.lock() != nullptr) RetryMemory();
+    });
+  });
 }
 
 RuntimeController::~RuntimeController() {
@@ -84,6 +90,8 @@ void RuntimeController::Handle(const std::shared_ptr<WorkerLink>& link, net::Mes
   }
   if (auto* done = std::get_if<net::TasksDone>(&message)) return OnTasksDone(*link, *done);
   if (auto* fetched = std::get_if<net::Fetched>(&message)) return OnFetched(std::move(*fetched));
+  if (std::holds_alternative<net::Leaving>(message)) return OnLeaving(*link);
+  if (auto* reached = std::get_if<net::Reached>(&message)) return OnFetched({reached->request, absl::OkStatus(), {}});
   if (auto* loaded = std::get_if<net::ProgramLoaded>(&message)) return OnProgramLoaded(*link, *loaded);
   if (auto* call = std::get_if<net::HostCall>(&message)) return OnHostCall(*link, *call);
   if (auto* beat = std::get_if<net::Heartbeat>(&message)) {
@@ -117,9 +125,14 @@ void RuntimeController::OnHello(const std::shared_ptr<WorkerLink>& link, net::He
   link->id = *id;
   link->name = hello.worker;
   link->fabric = std::move(hello.fabric);
+  const std::vector<DeviceId>& seats = cluster_.worker(*id).devices;
   if (id->value() < static_cast<int>(links_.size())) {
     links_[id->value()] = link;  // it is back
+    for (size_t i = 0; i < hello.devices.size(); ++i) {
+      memory_.Reset(seats[i], hello.devices[i].memory_bytes);
+    }
   } else {
+    for (const auto& device : hello.devices) memory_.AddDevice(device.memory_bytes);
     links_.push_back(link);
     for (size_t i = devices_.size(); i < cluster_.devices().size(); ++i) {
       const resource::Device& device = cluster_.devices()[i];
@@ -129,14 +142,14 @@ void RuntimeController::OnHello(const std::shared_ptr<WorkerLink>& link, net::He
   }
   Log(absl::StrCat("worker ", link->name, " joined with ", hello.devices.size(), " ", hello.platform, " devices"));
   SendTo(*id,
-         net::Welcome{cluster_.worker(*id).first_device.value(), net::PeerId(id->value()),
+         net::Welcome{seats[0].value(), net::PeerId(id->value()),
                       static_cast<uint32_t>(absl::ToInt64Milliseconds(options_.heartbeat))},
          nullptr);
   // A worker that is back knows no program any more.
   for (auto& [program_id, program] : programs_) {
-    if (program->compiled == nullptr || !program->error.ok()) continue;
-    for (const resource::Share& share : program->placement) {
-      if (share.worker == *id) Load(*program, *id);
+    if (program->deployment == nullptr || !program->error.ok()) continue;
+    for (const resource::Share& share : program->deployment->placement) {
+      if (share.worker == *id) Load(*program, *program->deployment, *id);
     }
   }
   ResolveDeviceWaiters();
@@ -169,12 +182,14 @@ void RuntimeController::ResolveDeviceWaiters() {
 }
 
 void RuntimeController::OnTasksDone(WorkerLink& link, const net::TasksDone& report) {
-  for (const net::TaskDone& done : report.tasks) {
-    auto it = tasks_.find(done.task);
-    if (it == tasks_.end()) continue;
-    std::shared_ptr<TaskRecord> task = it->second;
-    PartDone(task, link.id, done.status, absl::Microseconds(done.micros));
-  }
+  Together([&] {  // the launches for which there is room now
+    for (const net::TaskDone& done : report.tasks) {
+      auto it = tasks_.find(done.task);
+      if (it == tasks_.end()) continue;
+      std::shared_ptr<TaskRecord> task = it->second;
+      PartDone(task, link.id, done.status, absl::Microseconds(done.micros));
+    }
+  });
 }
 
 void RuntimeController::OnFetched(net::Fetched fetched) {
@@ -203,11 +218,16 @@ void RuntimeController::OnHostCall(const WorkerLink& link, const net::HostCall& 
 void RuntimeController::SendTo(WorkerId worker, net::Message message, const std::shared_ptr<TaskRecord>& task) {
   WorkerLink& link = *links_[worker.value()];
   absl::Status sent = absl::UnavailableError(absl::StrCat("worker ", link.name, " is lost"));
-  net::RequestId request;
-  if (auto* fetch = std::get_if<net::FetchShard>(&message)) request = fetch->request;
+  const net::RequestId request = RequestOf(message);
   if (!link.lost) {
     FlushFrees(link);
-    sent = link.channel->Send(std::move(message));
+    link.gathers_launches |= std::holds_alternative<net::Launch>(message);
+    sent = link.channel->SendLater(std::move(message));
+    if (together_ == 0) {
+      Leave(link);
+    } else if (!std::exchange(link.gathers, true)) {
+      gathered_.push_back(links_[worker.value()]);
+    }
   }
   if (sent.ok()) return;
   // In a turn of its own: callers are in the middle of something.
@@ -217,6 +237,21 @@ void RuntimeController::SendTo(WorkerId worker, net::Message message, const std:
     if (task != nullptr) PartDone(task, worker, sent);
     if (request.value() != 0) OnFetched({request, sent, {}});
   });
+}
+
+void RuntimeController::Leave(WorkerLink& link) {
+  link.gathers = false;
+  if (link.lost) return;
+  if (std::exchange(link.gathers_launches, false)) ++counts_.launch_messages;
+  link.channel->Flush();
+}
+
+void RuntimeController::Together(absl::FunctionRef<void()> calls) {
+  GW_CHECK(loop_->InLoop());
+  ++together_;
+  calls();
+  if (--together_ > 0) return;
+  for (const auto& link : std::exchange(gathered_, {})) Leave(*link);
 }
 
 void RuntimeController::Introduce(WorkerId a, WorkerId b) {
@@ -259,7 +294,9 @@ void RuntimeController::Tick() {
     }
     FlushFrees(*link);
     link->channel->Flush();
+    if (link->leaves_since < absl::InfiniteFuture()) LetLeave(link);
   }
+  GiveUpOnMemory();
 }
 
 void RuntimeController::Reap() {
@@ -314,10 +351,17 @@ void RuntimeController::FailWhatItOwned(WorkerId worker, const absl::Status& sta
   std::sort(asked.begin(), asked.end());
   for (net::RequestId id : asked) OnFetched({id, status, {}});
   std::vector<ProgramRecord*> loading;
+  bool relocates = false;
   for (auto& [id, program] : programs_) {
-    program->loaded.erase(worker);
-    if (program->loading.erase(worker) > 0 && program->program == nullptr) loading.push_back(program.get());
+    if (program->next != nullptr) {
+      program->next->loaded.erase(worker);
+      relocates |= program->next->loading.erase(worker) > 0;
+    }
+    if (program->deployment == nullptr) continue;
+    program->deployment->loaded.erase(worker);
+    if (program->deployment->loading.erase(worker) > 0 && program->program == nullptr) loading.push_back(program.get());
   }
+  if (relocates) FailRelocation(status);
   for (ProgramRecord* program : loading) FinishProgram(*program, status);
 }
 

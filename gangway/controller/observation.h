@@ -11,7 +11,8 @@ namespace gangway::controller {
 
 struct Statistics {
   int64_t sessions = 0, arrays = 0, programs = 0, pending_launches = 0;
-  int64_t store_bytes = 0;  // held by all workers
+  int64_t store_bytes = 0;         // held by all workers
+  int64_t waiting_for_memory = 0;  // sessions whose next program or array does not fit now
 };
 
 // One launch of a program that is over.

@@ -20,4 +20,28 @@ bool ArrayRecord::HasCopiesInPlace() const {
                      [](const auto& shard) { return shard != nullptr && shard->bytes.use_count() > 1; });
 }
 
+net::RequestId RequestOf(const net::Message& message) {
+  if (auto* fetch = std::get_if<net::FetchShard>(&message)) return fetch->request;
+  if (auto* mark = std::get_if<net::Mark>(&message)) return mark->request;
+  return net::RequestId();
+}
+
+void ForEachOutput(const TaskRecord& task, absl::FunctionRef<void(net::BufferId)> f) {
+  for (int i = 0; i < task.num_outputs; ++i) f(net::BufferId(task.first_output.value() + i));
+}
+
+void ForEachBuffer(const Command& command, absl::FunctionRef<void(net::BufferId)> f) {
+  if (command.task != nullptr) ForEachOutput(*command.task, f);
+  for (const Command::Outgoing& out : command.messages) {
+    if (auto* launch = std::get_if<net::Launch>(&out.message)) {
+      for (net::BufferId argument : launch->arguments) f(argument);
+    } else if (auto* copy = std::get_if<net::CopyBuffer>(&out.message)) {
+      for (const auto& part : copy->parts) f(part.source);
+      for (const auto& send : copy->sends) f(send.source);
+    } else if (auto* fetch = std::get_if<net::FetchShard>(&out.message)) {
+      f(fetch->buffer);
+    }
+  }
+}
+
 }  // namespace gangway::controller

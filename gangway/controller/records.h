@@ -3,16 +3,21 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+#include "absl/time/time.h"
 #include "gangway/controller/controller.h"
 #include "gangway/dataflow/progress.h"
 #include "gangway/net/message.h"
 #include "gangway/resource/cluster.h"
+#include "gangway/resource/memory_book.h"
 #include "gangway/sched/gang_scheduler.h"
 
 namespace gangway::controller {
@@ -26,11 +31,23 @@ using resource::WorkerId;
 struct Layout {
   ArraySpec spec;
   Placement placement;
+  int64_t shard_bytes = 0;  // of the largest shard, in host form
 
   // Extents of the shard at a position of spec.devices.
   const DimVector& ShardDims(int position) const {
     return spec.shard_dims.size() == 1 ? spec.shard_dims[0] : spec.shard_dims[position];
   }
+};
+
+// One loading of a program on the workers of some devices. Shared: a launch holds it until it was sent, the workers
+// forget the program when nobody does.
+struct Deployment {
+  net::ProgramId id;  // the workers' name for it
+  Placement placement;
+  std::vector<DeviceId> devices;          // where it was placed; seats may have changed since
+  absl::flat_hash_set<WorkerId> loading;  // have it, but have not answered
+  absl::flat_hash_set<WorkerId> loaded;
+  std::shared_ptr<const dataflow::Graph> graph;  // of every launch
 };
 
 // An upload, copy or launch: the maker of arrays. Shared by the arrays it makes, so that one report readies them all.
@@ -43,9 +60,11 @@ struct TaskRecord {
   net::BufferId first_output;
   int num_outputs = 0;
   int island = 0;
-  std::vector<int> devices;  // a launch's, for the scheduler
-  absl::Duration cost;       // expected, likewise
-  ProgramId program;         // which a launch holds until it is dispatched
+  std::vector<int> devices;                      // a launch's, for the scheduler
+  absl::Duration cost;                           // expected, likewise
+  ProgramId program;                             // a launch's
+  std::shared_ptr<const Deployment> deployment;  // of a launch that was not dispatched yet
+  bool at_scheduler = false;                     // which decides when it goes
   bool dispatched = false;
   bool watched = false;  // somebody waits for it
   Promise<Unit> done;
@@ -67,6 +86,7 @@ struct SharedShard {
 
 struct ArrayRecord {
   SessionId session;
+  net::BufferId buffer;  // the workers' name for it
   std::shared_ptr<const Layout> layout;
   std::shared_ptr<TaskRecord> producer;  // null: made of nothing (error arrays)
   absl::Status error;                    // of the array itself: lost worker, error array
@@ -80,6 +100,13 @@ struct ArrayRecord {
   bool IsDeleted() const;
   // Somebody has the bytes of a shard for himself.
   bool HasCopiesInPlace() const;
+  // Which output of which program it is, or is a view of; -1: none.
+  ProgramId program;
+  int output = -1;
+  // Its first shard's bytes, asked for when it was made.
+  std::optional<Future<std::shared_ptr<const std::string>>> early;
+  // The claims on its shards' memory, shared with the arrays that hold the same shards. None for small ones.
+  std::vector<resource::ClaimRef> memory;
 };
 
 // A program and all who use it.
@@ -88,7 +115,8 @@ struct ProgramRecord {
   std::string key;  // of the content, for the cache
   int references = 0;
   std::vector<DeviceId> devices;
-  Placement placement;
+  std::shared_ptr<Deployment> deployment;
+  std::shared_ptr<Deployment> next;  // where it is to move; null: nowhere
   int island = 0;
   absl::Duration cost = absl::Microseconds(100);  // a launch's device time: a running mean of those seen
   int64_t launches = 0;                           // that are over
@@ -96,13 +124,13 @@ struct ProgramRecord {
   absl::Status error;
   std::shared_ptr<const Program> program;  // null until compiled by us and loaded by every worker
   std::shared_ptr<const Program> compiled;
-  absl::flat_hash_set<WorkerId> loading;  // have it, but have not answered
-  absl::flat_hash_set<WorkerId> loaded;
   // What every execution needs, made once.
-  std::shared_ptr<const dataflow::Graph> graph;
   std::vector<int> scheduler_devices;
   std::vector<std::shared_ptr<const Layout>> parameters;
   std::vector<std::shared_ptr<const Layout>> outputs;
+  std::vector<int> reads;  // by output: larger the more of late were read, of those small enough to come by themselves
+  int64_t output_bytes = 0;   // on each device
+  int64_t scratch_bytes = 0;  // what a launch takes beside its arguments and outputs
 };
 
 // Messages that belong together, in a session's order.
@@ -113,7 +141,17 @@ struct Command {
   };
   std::vector<Outgoing> messages;
   std::shared_ptr<TaskRecord> task;  // whose messages they are; null for questions and frees
+  // What the task makes takes this memory, all on the same devices, and `scratch` on each while it runs.
+  std::vector<resource::ClaimRef> claims;
+  int64_t scratch = 0;
+  std::vector<resource::ClaimRef> gives_back;  // claims that end when it is dispatched
 };
+
+// The question a message asks; 0: none.
+net::RequestId RequestOf(const net::Message& message);
+void ForEachOutput(const TaskRecord& task, absl::FunctionRef<void(net::BufferId)> f);
+// Everything a command makes or uses, perhaps more than once.
+void ForEachBuffer(const Command& command, absl::FunctionRef<void(net::BufferId)> f);
 
 struct SessionRecord {
   SessionInfo info;
@@ -125,6 +163,8 @@ struct SessionRecord {
   // Behind a launch that waits for the scheduler: whatever the session does next must come after it, since it may name
   // what the launch makes. Usually empty.
   std::deque<Command> held;
+  absl::flat_hash_map<net::BufferId, int> held_uses;       // how often `held` names a buffer
+  absl::Time lacks_memory_since = absl::InfiniteFuture();  // the first of `held` waits for it
 };
 
 }  // namespace gangway::controller

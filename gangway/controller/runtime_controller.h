@@ -1,6 +1,7 @@
 // The controller over real workers: the implementation of controller.h.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "gangway/controller/launch_journal.h"
 #include "gangway/controller/records.h"
 #include "gangway/net/channel.h"
+#include "gangway/resource/relocation.h"
 
 namespace gangway::controller {
 
@@ -37,6 +39,10 @@ struct ControllerOptions {
   size_t journal_capacity = 16384;  // launches remembered after they are over
   // Commands a session may have waiting behind the scheduler before it is refused more.
   size_t max_held_commands = 1 << 20;
+  // How long a program or array may wait for memory before it fails.
+  absl::Duration memory_patience = absl::Minutes(1);
+  // How long a worker that leaves waits for its devices to be needed no more, where there are none to move to.
+  absl::Duration leave_patience = absl::Minutes(1);
   // Called with one line for every event an operator wants to know: workers coming and going. On the loop.
   std::function<void(const std::string&)> log;
 };
@@ -44,7 +50,7 @@ struct ControllerOptions {
 // What the runtime has dispatched, counted since the start.
 struct DispatchCounts {
   int64_t launches = 0;         // programs run
-  int64_t launch_messages = 0;  // one per worker and launch
+  int64_t launch_messages = 0;  // messages that carried launches, however many
 };
 
 // Everything but Reap and the constructor belongs to the loop. No call waits for a worker. A lost worker fails what it
@@ -66,12 +72,19 @@ class RuntimeController final : public Controller {
   // Closes all connections; nothing calls back any more. On the loop, before the destructor.
   void Stop();
 
+  // What is on the devices moves to others, unnoticed by clients: device ids stay what they are, other devices come to
+  // sit there. Programs are loaded there first; then arrays follow by copies that stand between what was dispatched
+  // before and what comes after. The ready future says that the seats have changed. FAILED_PRECONDITION when somebody
+  // uses a target, INVALID_ARGUMENT when it is in another island. On the loop.
+  Future<Unit> Relocate(resource::Relocation relocation);
+
   DispatchCounts dispatch_counts() const { return counts_; }
   const sched::GangScheduler* scheduler(int island) const;
 
   // Controller:
   Executor& loop() override { return *loop_; }
   const std::vector<DeviceInfo>& devices() const override { return devices_; }
+  void Together(absl::FunctionRef<void()> calls) override;
   SessionId OpenSession(SessionInfo info) override;
   void CloseSession(SessionId session) override;
   absl::StatusOr<std::vector<DeviceId>> MakeSlice(SessionId session, const resource::SliceRequest& request) override;
@@ -86,6 +99,7 @@ class RuntimeController final : public Controller {
   Future<std::shared_ptr<const std::string>> Fetch(ArrayId array, int shard) override;
   absl::StatusOr<const ArraySpec*> Spec(ArrayId array) const override;
   Future<Unit> Ready(ArrayId array) override;
+  Future<Unit> Enqueued(ArrayId array) override;
   absl::Status Delete(ArrayId array) override;
   absl::Status Donate(ArrayId array) override;
   absl::StatusOr<bool> IsDeleted(ArrayId array) const override;
@@ -97,6 +111,7 @@ class RuntimeController final : public Controller {
                                         const ExecuteOptions& options) override;
   Statistics Stats() const override;
   Observation Observe(uint64_t after) const override;
+  std::vector<DeviceMemory> Memory() const override;
 
  private:
   struct WorkerLink {
@@ -109,6 +124,10 @@ class RuntimeController final : public Controller {
     std::string fabric;                   // its end of the data plane; empty: none
     absl::flat_hash_set<WorkerId> peers;  // it has been told of
     bool lost = false;
+    absl::Time leaves_since = absl::InfiniteFuture();
+    // What is to leave together: some of it waits in the channel, launches among it.
+    bool gathers = false;
+    bool gathers_launches = false;
   };
   using Bytes = std::shared_ptr<const std::string>;
   struct Request {
@@ -135,6 +154,8 @@ class RuntimeController final : public Controller {
   // Sends now; a failure is the task's, or loses the worker's answer.
   void SendTo(WorkerId worker, net::Message message, const std::shared_ptr<TaskRecord>& task);
   void FlushFrees(WorkerLink& link);
+  // What waits in the link's channel leaves.
+  void Leave(WorkerLink& link);
   // Both know how to reach each other from here on.
   void Introduce(WorkerId a, WorkerId b);
   // UNIMPLEMENTED naming one that cannot be reached by others.
@@ -147,7 +168,12 @@ class RuntimeController final : public Controller {
   absl::Status CheckSession(SessionId id) const;
   void Run(SessionId session, Command command);
   void Dispatch(Command& command);
-  void Drain(SessionRecord& session);
+  void Drain(SessionId id, SessionRecord& session);
+  void DrainLater(SessionId id);
+  void Hold(SessionRecord& session, Command command);
+  Command TakeFront(SessionRecord& session);
+  // It will never be sent: its questions are answered, what it was to take by donation is freed.
+  void Forgo(const Command& command, const absl::Status& why);
   void Admitted(const std::vector<sched::GangId>& gangs);
   std::shared_ptr<TaskRecord> NewTask(SessionId session, std::string what,
                                       std::shared_ptr<const dataflow::Graph> graph);
@@ -158,6 +184,34 @@ class RuntimeController final : public Controller {
   void Note(const TaskRecord& task);
   sched::GangScheduler& SchedulerOf(int island);
 
+  // --- memory (controller_memory.cc) ---
+  // Null for what is too small to be counted.
+  resource::ClaimRef NewClaim(const Layout& layout);
+  // RESOURCE_EXHAUSTED naming the device that is too small for so much.
+  absl::Status CheckCapacity(absl::Span<const DeviceId> devices, int64_t bytes) const;
+  // False while there is no room for what the first of the session's commands makes; afterwards it has it.
+  bool TakeMemory(SessionId id, SessionRecord& session);
+  void StopWaiting(SessionId id, SessionRecord& session);
+  void RetryMemory();
+  void GiveUpOnMemory();
+  void FailHeld(const SessionRecord& session, const absl::Status& status);
+  absl::Status LacksMemory(const Command& command) const;
+
+  // --- slices that move (controller_relocation.cc) ---
+  struct Moving {
+    absl::flat_hash_map<DeviceId, DeviceId> to;
+    Promise<Unit> done;
+  };
+  void OnLeaving(WorkerLink& link);
+  void LetLeave(const std::shared_ptr<WorkerLink>& link);
+  std::vector<bool> UsedDevices() const;
+  absl::Status CheckRelocation(const resource::Relocation& relocation) const;
+  // Does what can be done now for the first of the relocations: loads its programs, then changes the seats.
+  void ContinueRelocation();
+  void FailRelocation(const absl::Status& status);
+  void ChangeSeats(const Moving& moving);
+  void FollowArray(ArrayId id, ArrayRecord& array, const Moving& moving);
+
   // --- arrays (controller_arrays.cc, controller_moves.cc) ---
   absl::StatusOr<ArrayRecord*> FindArray(ArrayId id);
   absl::StatusOr<const ArrayRecord*> FindArray(ArrayId id) const;
@@ -167,7 +221,14 @@ class RuntimeController final : public Controller {
   ArrayId AddArray(SessionId session, std::shared_ptr<const Layout> layout, std::shared_ptr<TaskRecord> producer);
   // Why it holds no data; OK as far as is known.
   absl::Status ErrorOf(const ArrayRecord& array) const;
-  void FreeData(ArrayId id, const ArrayRecord& array);
+  void FreeData(ArrayRecord& array);
+  // The bytes of a shard, asked for by `command`.
+  Future<Bytes> AskFor(const ArrayRecord& array, int shard, Command* command);
+  void NoteRead(const ArrayRecord& array);
+  static bool IsOftenRead(ProgramRecord& program, int output);
+  // A copy of shards under that buffer id, ready to be run.
+  absl::StatusOr<Command> CopyCommand(SessionId session, const Layout& layout, const std::vector<Move>& moves,
+                                      const std::string& what, net::BufferId buffer);
   absl::StatusOr<ArrayId> MoveShards(SessionId session, std::shared_ptr<const Layout> layout,
                                      const std::vector<Move>& moves, std::string what,
                                      CopySemantics semantics = CopySemantics::kShare);
@@ -178,7 +239,9 @@ class RuntimeController final : public Controller {
   absl::Status CheckDonations(absl::Span<const ArrayId> arguments, absl::Span<const int64_t> drops);
   void CompiledProgram(ProgramId id, absl::StatusOr<compile::CompiledProgram> compiled);
   absl::Status Lower(ProgramRecord& record);
-  void Load(ProgramRecord& record, WorkerId worker);
+  // Not yet loaded anywhere.
+  absl::StatusOr<std::shared_ptr<Deployment>> NewDeployment(ProgramId program, const std::vector<DeviceId>& devices);
+  void Load(ProgramRecord& record, Deployment& deployment, WorkerId worker);
   void FinishProgram(ProgramRecord& record, const absl::Status& status);
   void Unuse(ProgramId id);
   void DropProgram(ProgramId id);
@@ -198,20 +261,29 @@ class RuntimeController final : public Controller {
   std::map<int, std::pair<std::shared_ptr<WorkerLink>, net::Hello>> early_;  // by rank: smaller ones are to join first
   std::vector<std::pair<int, Promise<Unit>>> device_waiters_;
 
+  resource::MemoryBook memory_;
+  std::deque<SessionId> memory_queue_;  // whose first command waits for memory, the longest waiting first
+  bool retry_posted_ = false;
+
   absl::flat_hash_map<SessionId, SessionRecord> sessions_;
   absl::flat_hash_map<ArrayId, std::unique_ptr<ArrayRecord>> arrays_;
   absl::flat_hash_map<ProgramId, std::unique_ptr<ProgramRecord>> programs_;
   absl::flat_hash_map<std::string, ProgramId> program_cache_;
+  absl::flat_hash_map<net::ProgramId, std::pair<ProgramId, Deployment*>> deployments_;  // all that live
+  std::deque<Moving> relocations_;
   absl::flat_hash_map<TaskId, std::shared_ptr<TaskRecord>> tasks_;
   absl::flat_hash_map<net::RequestId, Request> requests_;
   std::map<int, sched::GangScheduler> schedulers_;  // by island
   std::vector<int> slices_on_;                      // by device: how many slices it is part of
-  uint64_t next_session_ = 1, next_array_ = 1, next_program_ = 1, next_task_ = 1, next_request_ = 1;
+  uint64_t next_session_ = 1, next_array_ = 1, next_program_ = 1, next_deployment_ = 1, next_task_ = 1,
+           next_request_ = 1;
   int64_t pending_launches_ = 0;
   absl::Duration unreported_;  // expected device time of launches since the last that reports at once
   int next_compile_executor_ = 0;
   DispatchCounts counts_;
   LaunchJournal journal_;
+  int together_ = 0;                                   // calls of Together under way
+  std::vector<std::shared_ptr<WorkerLink>> gathered_;  // links that gather
   bool stopped_ = false;
 
   absl::Mutex closed_mutex_;

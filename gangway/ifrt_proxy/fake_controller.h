@@ -91,6 +91,7 @@ class FakeController final : public controller::Controller {
     return Future<std::shared_ptr<const std::string>>(Result(found.shards.at(shard)));
   }
   absl::StatusOr<const ArraySpec*> Spec(ArrayId array) const override { return &arrays_.at(array).spec; }
+  Future<Unit> Enqueued(ArrayId array) override { return Ready(array); }
   Future<Unit> Ready(ArrayId array) override {
     const absl::Status& error = arrays_.at(array).error;
     return error.ok() ? ReadyFuture() : Future<Unit>(absl::StatusOr<Unit>(error));

@@ -32,8 +32,12 @@ class GraphRun : public std::enable_shared_from_this<GraphRun> {
   }
 
  private:
-  // Dispatches nodes until one has to wait. A node's dispatch says whether to go on at once.
   void Continue() {
+    controller_.Together([this] { DispatchNodes(); });
+  }
+
+  // Dispatches nodes until one has to wait. A node's dispatch says whether to go on at once.
+  void DispatchNodes() {
     while (next_ < graph_->nodes.size()) {
       const Node& node = graph_->nodes[next_++];
       absl::StatusOr<bool> go_on = std::visit([&](const auto& kind) { return Dispatch(node, kind); }, node.kind);
@@ -138,10 +142,10 @@ class GraphRun : public std::enable_shared_from_this<GraphRun> {
   // The node's results are there; what was used for the last time goes.
   absl::StatusOr<bool> Took(const Node& node, const std::vector<ArrayId>& results) {
     for (size_t i = 0; i < results.size(); ++i) values_[node.first_result + i] = {results[i], true};
-    Future<Unit> ready = context_.sequential && !results.empty() ? controller_.Ready(results[0]) : ReadyFuture();
+    Future<Unit> enqueued = context_.sequential && !results.empty() ? controller_.Enqueued(results[0]) : ReadyFuture();
     for (int value : node.last_uses) Drop(values_[value]);
     if (!context_.sequential || results.empty()) return true;
-    ready.OnReady([self = shared_from_this()](const absl::StatusOr<Unit>& outcome) {
+    enqueued.OnReady([self = shared_from_this()](const absl::StatusOr<Unit>& outcome) {
       if (!outcome.ok()) return self->Fail(outcome.status());
       self->controller_.loop().Post([self] { self->Continue(); });
     });

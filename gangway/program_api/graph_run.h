@@ -15,7 +15,7 @@ namespace gangway::program_api {
 struct RunContext {
   controller::Controller* controller = nullptr;
   controller::SessionId session;
-  bool sequential = false;  // each node when the one before it is over, not as soon as it may be sent
+  bool sequential = false;  // each node when the workers have queued the one before it; all together otherwise
 };
 
 // The results, owned by the caller; or why the run failed, everything it made freed.

@@ -79,6 +79,8 @@ void Session::Handle(const v1::Request& request) {
         return Fetch(id, request.fetch());
       case v1::Request::kRelease:
         return Release(id, request.release());
+      case v1::Request::kReadMemory:
+        return ReadMemory(id);
       case v1::Request::KIND_NOT_SET:
         break;
     }
@@ -381,6 +383,20 @@ absl::Status Session::Release(uint64_t id, const v1::Release& request) {
   for (uint64_t number : request.functions()) functions_.erase(number);
   for (uint64_t number : request.programs()) programs_.erase(number);
   Answer(id, absl::OkStatus());
+  return absl::OkStatus();
+}
+
+absl::Status Session::ReadMemory(uint64_t id) {
+  v1::Response response = ResponseTo(id);
+  v1::Memory* memory = response.mutable_read_memory();
+  for (const controller::DeviceMemory& device : controller_.Memory()) {
+    auto* to = memory->add_devices();
+    to->set_id(device.device.value());
+    to->set_bytes_in_use(device.in_use);
+    to->set_bytes_reserved(device.reserved);
+    to->set_bytes_limit(device.limit);
+  }
+  send_(std::move(response));
   return absl::OkStatus();
 }
 

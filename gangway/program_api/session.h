@@ -41,6 +41,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status Wait(uint64_t id, const v1::Wait& request);
   absl::Status Fetch(uint64_t id, const v1::Fetch& request);
   absl::Status Release(uint64_t id, const v1::Release& request);
+  absl::Status ReadMemory(uint64_t id);
 
   // True when the request uses what a run is still to name; it is handled after that.
   bool MustWait(const v1::Request& request);

@@ -69,6 +69,7 @@ std::string StatusJson(const controller::Observation& seen) {
                       {"arrays", seen.totals.arrays},
                       {"programs", seen.totals.programs},
                       {"pending_launches", seen.totals.pending_launches},
+                      {"waiting_for_memory", seen.totals.waiting_for_memory},
                       {"store_bytes", seen.totals.store_bytes},
                       {"launches", seen.launches},
                       {"failed_launches", seen.failed_launches},

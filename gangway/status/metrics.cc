@@ -56,6 +56,8 @@ std::string MetricsText(const controller::Observation& seen) {
                    static_cast<double>(seen.launch_messages));
   families.Gauge("gangway_pending_launches", "Launches that are not over",
                  static_cast<double>(seen.totals.pending_launches));
+  families.Gauge("gangway_waiting_for_memory", "Sessions whose next program or array does not fit now",
+                 static_cast<double>(seen.totals.waiting_for_memory));
   families.Gauge("gangway_sessions", "Open sessions", static_cast<double>(seen.totals.sessions));
   families.Gauge("gangway_arrays", "Logical arrays", static_cast<double>(seen.totals.arrays));
   families.Gauge("gangway_programs", "Loaded programs", static_cast<double>(seen.totals.programs));

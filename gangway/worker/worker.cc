@@ -73,7 +73,7 @@ void Worker::Start() {
     net::DeviceDescription description;
     description.kind = std::string(device->kind());
     description.coords.assign(device->coords().begin(), device->coords().end());
-    description.memory_bytes = device->memory_stats().bytes_limit;
+    description.memory_bytes = options_.device_memory > 0 ? options_.device_memory : device->memory_stats().bytes_limit;
     hello.devices.push_back(std::move(description));
   }
   next_beat_ = options_.clock->Now() + heartbeat_;
@@ -86,7 +86,7 @@ void Worker::Tick() {
   ledger_.Flush();
   absl::erase_if(loans_, [](const auto& entry) { return entry.second.expired(); });
   absl::erase_if(spanning_, [](const auto& entry) { return entry.second.expired(); });
-  const net::Heartbeat beat = {store_.bytes(), store_.buffers(), ledger_.pending()};
+  const net::Heartbeat beat = {store_.bytes(), store_.buffers(), ledger_.pending(), store_.device_bytes()};
   const absl::Time now = options_.clock->Now();
   if (now >= next_beat_ || !(beat == last_beat_)) {
     (void)channel_->SendLater(beat);

@@ -36,6 +36,7 @@ struct WorkerOptions {
   Executor* compile = nullptr;  // where programs are compiled, which takes long
   const Clock* clock = nullptr;
   absl::Duration heartbeat = absl::Seconds(1);
+  int64_t device_memory = 0;  // bytes of each device that clients may use; 0: as many as the device has
 };
 
 // Belongs to options.loop: Start, Tick and Stop are called there, the destructor off it and after Stop. Launches are
@@ -52,6 +53,8 @@ class Worker {
   void Start();
   // Every 20 ms or so: reports that were not urgent, heartbeats when due.
   void Tick();
+  // Asks the controller to do without this worker; closed() is ready when it does.
+  void Leave() { Send(net::Leaving{}); }
   // Nothing calls back any more. Closes the channel; idempotent.
   void Stop();
   // Ready (with the reason, never OK) when the controller is gone. The store is empty by then.
@@ -89,6 +92,7 @@ class Worker {
   void On(net::FreeBuffers message);
   void On(net::PoisonBuffers message);
   void On(net::WatchTasks message);
+  void On(net::Mark message) { Send(net::Reached{message.request}); }
   void On(net::Peer message);
   void On(net::PeerLost message);
   void On(net::HostCallAnswer message);

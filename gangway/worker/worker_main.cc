@@ -57,6 +57,7 @@ absl::Status RunWorkerOn(device::Client& client, std::unique_ptr<net::Channel> c
   worker_options.island = options.island;
   worker_options.rank = options.rank;
   worker_options.client = &client;
+  worker_options.device_memory = options.device_memory;
   worker_options.gangs = &gangs;
   worker_options.loop = loop;
   worker_options.fabric = fabric;
@@ -65,17 +66,19 @@ absl::Status RunWorkerOn(device::Client& client, std::unique_ptr<net::Channel> c
   auto worker = std::make_unique<Worker>(worker_options, std::move(channel));
   Future<Unit> closed = worker->closed();
   loop->Post([&] { worker->Start(); });
-  bool stopped = false;
-  while (!closed.IsReady() && !stopped) {
+  absl::Time leave_by = absl::InfiniteFuture();
+  while (!closed.IsReady() && absl::Now() < leave_by) {
     absl::SleepFor(kTick);
     loop->Post([&] { worker->Tick(); });
-    stopped = ShallStop(options);
+    if (!ShallStop(options) || leave_by < absl::InfiniteFuture()) continue;
+    leave_by = absl::Now() + options.leave_patience;
+    if (options.leave_patience > absl::ZeroDuration()) loop->Post([&] { worker->Leave(); });
   }
   RunOn(*loop, [&] { worker->Stop(); });
   compiler.reset();  // what it still compiles posts to a worker that has stopped
   worker.reset();
   RunOn(*loop, [] {});
-  return stopped ? absl::OkStatus() : closed.Await(absl::Now(), "the worker's end").status();
+  return ShallStop(options) ? absl::OkStatus() : closed.Await(absl::Now(), "the worker's end").status();
 }
 
 absl::Status RunWorker(const RunWorkerOptions& options) {

@@ -49,6 +49,10 @@ class Client:
         )
         return Function(self, number, slice, lowered, answer.compile)
 
+    def memory(self):
+        """What each device holds, in bytes: id, bytes_in_use, bytes_reserved, bytes_limit (0: not known)."""
+        return list(self.send(read_memory={}).result().read_memory.devices)
+
     def new_number(self):
         return next(self._numbers)
 

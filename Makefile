@@ -21,7 +21,7 @@ NEWEST_PYTHON = $(firstword $(wildcard $(foreach v,13 12,$(HOME)/.pyenv/versions
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= 1
 
-CXX_FOLDERS := $(wildcard gangway fuzz tests bench)
+CXX_FOLDERS := $(wildcard gangway examples fuzz tests bench)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build executable demo test sanitize bench lint format lock clean check-address check-thread \

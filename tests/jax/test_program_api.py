@@ -89,6 +89,20 @@ print(float(climb(x)), float(climb(np.float32(20))))
     assert outcome(cluster, script) == ["5.0 20.0"]
 
 
+def test_the_cplusplus_client_chains_an_artifact(cluster, tmp_path):
+    artifact = tmp_path / "step.mlirbc"
+    script = f"""
+from gangway import lowering
+step = spread(lambda x: jax.lax.psum(x, "x") / 4 + 1, P(), P())
+open({str(artifact)!r}, "wb").write(lowering.lower(step, (x,)).artifact)
+"""
+    outcome(cluster, script)
+    chain = clusters.GANGWAY.with_name("chain")
+    result = clusters.run([str(chain), cluster.address, str(artifact)], 60)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == ["jit__lambda: 2", "three times: 4"]
+
+
 def test_errors_name_what_failed(cluster):
     script = """
 try:
@@ -109,6 +123,17 @@ except TypeError as error:
     assert lines[0] == "True"
     assert "no island has 1000" in lines[1]
     assert "parameter 0 is of shape []" in lines[2]
+
+
+def test_memory_is_told_by_device(cluster):
+    script = """
+double = client.compile(spread(lambda a: a * 2, P("x"), P("x")), slice, np.zeros((4096, 4), np.float32))
+y = double(np.ones((4096, 4), np.float32))
+y.block_until_ready()
+held = {device.id: device.bytes_reserved for device in client.memory()}
+print(len(held), [held[device] for device in slice.device_ids])
+"""
+    assert outcome(cluster, script) == [f"8 {[16384] * 4}"]
 
 
 def test_a_client_leaves_nothing(cluster):

@@ -30,7 +30,7 @@ class Chaos {
  public:
   explicit Chaos(uint64_t seed) : random_(seed), cluster_(seed) {
     for (int w = 0; w < kWorkers; ++w) {
-      cluster_.AddWorker(Name(w), kDevices);
+      cluster_.AddWorker(Name(w), {.devices = kDevices});
       cluster_.RunFor(absl::Milliseconds(10));  // one after the other: device numbers are known
     }
   }
@@ -74,6 +74,7 @@ class Chaos {
     if (kind < 6) return Open();
     if (kind < 8) return Kill();
     if (kind < 9) return Silence();
+    if (kind < 10) return cluster_.Leave(Name(Draw(kWorkers)));
     if (kind < 14) return Return();
     if (clients_.empty()) return;
     const int client = Draw(static_cast<int>(clients_.size()));
@@ -121,7 +122,7 @@ class Chaos {
   }
   void Return() {
     const std::string worker = Name(Draw(kWorkers));
-    cluster_.AddWorker(worker, kDevices);
+    cluster_.AddWorker(worker, {.devices = kDevices});
     silenced_.erase(worker);
   }
 
@@ -155,7 +156,9 @@ class Chaos {
     const ArrayId source = client.arrays[Draw(static_cast<int>(client.arrays.size()))];
     std::vector<DeviceId> devices = client.devices;
     std::shuffle(devices.begin(), devices.end(), random_);
-    auto copy = cluster_.On([&](RuntimeController& c) { return c.Copy(client.session, source, devices, {}, false); });
+    auto copy = cluster_.On([&](RuntimeController& c) {
+      return c.Copy(client.session, source, devices, {}, controller::CopySemantics::kCopy);
+    });
     if (copy.ok()) Await(*copy);
     if (copy.ok()) cluster_.On([&](RuntimeController& c) { return c.Release(*copy), 0; });
   }

@@ -39,7 +39,7 @@ absl::StatusOr<compile::CompiledProgram> CompileHloText(const std::string& text,
   auto shared = std::make_shared<const Mesh>(std::move(mesh));
   auto add = [&](std::vector<compile::ValueInfo>* to, const Shape& shape) {
     for (const Shape& leaf : Leaves(shape)) {
-      to->push_back({WithoutLayout(leaf), Sharding::Replicated(shared, leaf.rank()), "", ""});
+      to->push_back({WithoutLayout(leaf), Sharding::Replicated(shared, leaf.rank()), "", {}});
     }
   };
   const hlo::Computation& entry = *module->entry();

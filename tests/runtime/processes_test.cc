@@ -146,7 +146,8 @@ TEST_F(ProcessesTest, AWorkerThatLeavesFailsItsArraysOnly) {
   auto parts = On([&](Controller& c) { return c.Disassemble(session, *both); });
   ASSERT_TRUE(parts.ok());
   // Over to the other worker and back.
-  auto there = On([&](Controller& c) { return c.Copy(session, (*parts)[0], {DeviceId(1)}, {}, false); });
+  auto there = On(
+      [&](Controller& c) { return c.Copy(session, (*parts)[0], {DeviceId(1)}, {}, controller::CopySemantics::kCopy); });
   ASSERT_TRUE(there.ok()) << there.status();
   EXPECT_EQ(*Value(*there, 0), 5);
   first.stop = true;

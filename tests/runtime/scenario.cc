@@ -53,14 +53,16 @@ double Number(const Words& words, absl::string_view key, double otherwise) {
 
 class Scenario {
  public:
-  Scenario(uint64_t seed, sched::SchedulerOptions scheduler) : cluster_(seed, scheduler) {}
+  Scenario(uint64_t seed, sched::SchedulerOptions scheduler) : cluster_({.seed = seed, .scheduler = scheduler}) {}
 
   // A command takes effect at its time; words[0] is its name.
   absl::Status Schedule(absl::Duration when, Words words) {
     const std::string& name = words[0];
     std::function<void()> action;
     if (name == "worker" && words.size() >= 2) {
-      action = [this, words] { cluster_.AddWorker(words[1], static_cast<int>(Number(words, "devices", 1))); };
+      action = [this, words] {
+        cluster_.AddWorker(words[1], {.devices = static_cast<int>(Number(words, "devices", 1))});
+      };
     } else if (name == "lose" && words.size() == 2) {
       action = [this, words] { cluster_.Kill(words[1]); };
     } else if (name == "silence" && words.size() == 2) {
@@ -154,7 +156,8 @@ class Scenario {
     } else if (words.size() == 5 && words[1] == "=" && words[2] == "copy") {
       GW_ASSIGN_OR_RETURN(auto devices, ParseDevices(words[4]));
       act = [this, client, words, devices](RuntimeController& c, Client& own) {
-        Keep(client, own, words[0], c.Copy(own.session, own.arrays[words[3]], devices, {}, false));
+        Keep(client, own, words[0],
+             c.Copy(own.session, own.arrays[words[3]], devices, {}, controller::CopySemantics::kCopy));
       };
     } else if (words.size() >= 3 && words[1] == "=") {
       act = [this, client, words](RuntimeController& c, Client& own) { Launch(c, client, own, words); };

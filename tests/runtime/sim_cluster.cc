@@ -6,14 +6,6 @@
 #include "gangway/device/modelled/modelled_device.h"
 
 namespace gangway {
-namespace {
-
-// A datacenter network: 10 to 20 us, 10 GB/s.
-constexpr absl::Duration kFabricDelay = absl::Microseconds(10);
-constexpr absl::Duration kFabricPerKiB = absl::Nanoseconds(100);
-
-}  // namespace
-
 absl::StatusOr<compile::CompiledProgram> CompileModelled(const std::string& artifact,
                                                          const compile::CompileOptions& options) {
   const std::vector<std::string> parts = absl::StrSplit(artifact, '|');
@@ -21,7 +13,7 @@ absl::StatusOr<compile::CompiledProgram> CompileModelled(const std::string& arti
   program.name = "program";
   program.num_partitions = options.num_partitions;
   program.executable = parts[0];
-  int params = 1, outputs = 1, donated = -1;
+  int params = 1, outputs = 1, donated = -1, elements = -1;
   for (const std::string& part : parts) {
     std::pair<std::string, std::string> pair = absl::StrSplit(part, absl::MaxSplits('=', 1));
     if (part == "refuse") return absl::UnimplementedError("instruction %refuse: not for me");
@@ -30,36 +22,36 @@ absl::StatusOr<compile::CompiledProgram> CompileModelled(const std::string& arti
     if (pair.first == "donate" && !absl::SimpleAtoi(pair.second, &donated)) return absl::InvalidArgumentError(part);
   }
   for (absl::string_view word : absl::StrSplit(parts[0], ' ')) {
-    if (absl::ConsumePrefix(&word, "outputs=") && !absl::SimpleAtoi(word, &outputs)) {
-      return absl::InvalidArgumentError(parts[0]);
-    }
+    const bool read = absl::ConsumePrefix(&word, "outputs=")    ? absl::SimpleAtoi(word, &outputs)
+                      : absl::ConsumePrefix(&word, "elements=") ? absl::SimpleAtoi(word, &elements)
+                                                                : true;
+    if (!read) return absl::InvalidArgumentError(parts[0]);
   }
   auto mesh = std::make_shared<const Mesh>(*Mesh::Make({{"x", options.num_partitions}}));
-  const compile::ValueInfo scalar{Shape::Scalar(DType::kS32), Sharding::Replicated(mesh, 0), "", ""};
-  program.parameters.assign(params, scalar);
-  program.outputs.assign(outputs, scalar);
+  const Shape shape(DType::kS32, elements < 0 ? DimVector{} : DimVector{elements});
+  const compile::ValueInfo value{shape, Sharding::Replicated(mesh, shape.rank()), "", {}};
+  program.parameters.assign(params, value);
+  program.outputs.assign(outputs, value);
   program.donation.assign(params, compile::Donation::kNone);
   if (donated >= 0 && donated < params) program.donation[donated] = compile::Donation::kMayAlias;
   if (parts[0].find("all_reduce") != std::string::npos) program.stats.collectives.push_back({"all-reduce", {}});
   return program;
 }
 
-SimCluster::SimCluster(uint64_t seed, sched::SchedulerOptions scheduler)
-    : timeline_(seed),
+SimCluster::SimCluster(SimClusterOptions options_given)
+    : options_(std::move(options_given)),
+      timeline_(options_.seed),
       network_(timeline_),
-      fabrics_([this](size_t bytes, std::function<void()> deliver) {
-        const double share = std::uniform_real_distribution<>(0, 1)(timeline_.random());
-        timeline_.After(kFabricDelay * (1 + share) + static_cast<double>(bytes) / 1024 * kFabricPerKiB,
-                        std::move(deliver));
-      }),
-      loop_(&timeline_.executor()),
+      fabrics_([this](const auto& freight, std::function<void()> deliver) { Carry(freight, std::move(deliver)); }),
+      controller_executor_(options_.controller_executor ? options_.controller_executor(timeline_) : nullptr),
+      loop_(controller_executor_ ? controller_executor_.get() : &timeline_.executor()),
       gangs_({.helper_threads = 0, .deadline = absl::Seconds(60), .clock = &timeline_.clock()}) {
   controller::ControllerOptions options;
   options.compile = CompileModelled;
   options.loop = &loop_;
   options.compile_executors = {&timeline_.executor()};
   options.clock = &timeline_.clock();
-  options.scheduler = scheduler;
+  options.scheduler = options_.scheduler;
   controller_ = std::make_unique<controller::RuntimeController>(options);
   Tick();
 }
@@ -86,17 +78,20 @@ void SimCluster::Tick() {
   });
 }
 
-void SimCluster::AddWorker(const std::string& name, int devices, net::SimLink link) {
+void SimCluster::AddWorker(const std::string& name, const SimWorker& of) {
   if (nodes_.contains(name)) Kill(name);
   auto node = std::make_unique<Node>();
-  node->broken.assign(devices, false);
-  node->client = device::MakeModelledClient(timeline_, {.devices = devices, .name = name, .broken = &node->broken});
+  node->broken.assign(of.devices, false);
+  node->client = device::MakeModelledClient(timeline_, {.devices = of.devices, .name = name, .broken = &node->broken});
   node->loop = std::make_shared<Strand>(&timeline_.executor());
-  auto [ours, theirs] = network_.Connect(name, link);
+  auto [ours, theirs] = network_.Connect(name, of.link);
   worker::WorkerOptions options;
   options.name = name;
+  options.island = of.island;
+  options.device_memory = of.device_memory;
   options.client = node->client.get();
   options.fabric = node->fabric = fabrics_.Make();
+  nics_[node->fabric->address()].island = of.island;
   options.gangs = &gangs_;
   options.loop = node->loop;
   options.compile = &timeline_.executor();
@@ -105,6 +100,16 @@ void SimCluster::AddWorker(const std::string& name, int devices, net::SimLink li
   node->loop->Post([&worker = *node->worker] { worker.Start(); });
   controller_->AddWorker(std::move(ours));
   nodes_[name] = std::move(node);
+}
+
+void SimCluster::Carry(const net::InprocFabrics::Freight& freight, std::function<void()> deliver) {
+  Nic& from = nics_[freight.from];
+  const bool inside = from.island == nics_[freight.to].island;
+  const SimFabricLink& link = inside ? options_.inside_island : options_.between_islands;
+  const absl::Time now = timeline_.clock().Now();
+  from.free = std::max(now, from.free) + absl::Seconds(static_cast<double>(freight.bytes) / link.bytes_per_second);
+  const double share = std::uniform_real_distribution<>(0, 1)(timeline_.random());
+  timeline_.After(from.free - now + link.delay * (1 + share), std::move(deliver));
 }
 
 void SimCluster::Stop(Node& node) {
@@ -120,6 +125,19 @@ void SimCluster::Kill(const std::string& name) {
   dead_.push_back(std::move(it->second));
   nodes_.erase(it);
 }
+
+void SimCluster::Leave(const std::string& name) {
+  auto it = nodes_.find(name);
+  if (it == nodes_.end()) return;
+  it->second->loop->Post([&worker = *it->second->worker] { worker.Leave(); });
+}
+
+bool SimCluster::IsConnected(const std::string& name) const {
+  auto it = nodes_.find(name);
+  return it != nodes_.end() && !it->second->worker->closed().IsReady();
+}
+
+int64_t SimCluster::StoreBuffers(const std::string& name) const { return nodes_.at(name)->worker->store().buffers(); }
 
 void SimCluster::BreakDevice(const std::string& worker, int device, bool broken) {
   auto it = nodes_.find(worker);

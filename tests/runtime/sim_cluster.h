@@ -20,17 +20,47 @@
 
 namespace gangway {
 
-// "modelled text|params=2|donate=0": a compiler of one-line programs for modelled devices (see modelled_device.h).
+// "modelled text|params=2|donate=0": a compiler of one-line programs for modelled devices (see modelled_device.h); what
+// they take is of the shape they give.
 absl::StatusOr<compile::CompiledProgram> CompileModelled(const std::string& artifact,
                                                          const compile::CompileOptions& options);
 
+struct SimWorker {
+  int devices = 1;
+  net::SimLink link = {};  // to the controller
+  int island = 0;
+  int64_t device_memory = 0;  // bytes; 0: as much as one likes
+};
+
+// The way from a worker to others: a parcel waits until those before it have left, then takes once to twice the delay.
+struct SimFabricLink {
+  absl::Duration delay;
+  double bytes_per_second;
+};
+
+struct SimClusterOptions {
+  uint64_t seed = 0;
+  sched::SchedulerOptions scheduler = {};
+  SimFabricLink inside_island = {absl::Microseconds(10), 1e10};
+  SimFabricLink between_islands = {absl::Microseconds(10), 1e10};
+  // What runs the controller's turns; the timeline's executor where it is empty.
+  std::function<std::unique_ptr<Executor>(SimTimeline&)> controller_executor = nullptr;
+};
+
 class SimCluster {
  public:
-  explicit SimCluster(uint64_t seed, sched::SchedulerOptions scheduler = {});
+  explicit SimCluster(SimClusterOptions options);
+  explicit SimCluster(uint64_t seed) : SimCluster(SimClusterOptions{.seed = seed}) {}
   ~SimCluster();
 
   // Joins after a network delay. A name that was lost may join again.
-  void AddWorker(const std::string& name, int devices, net::SimLink link = {});
+  void AddWorker(const std::string& name, const SimWorker& worker);
+  // The worker asks to be done without, as one does that is told to end in peace.
+  void Leave(const std::string& name);
+  // Whether its controller still knows it.
+  bool IsConnected(const std::string& name) const;
+  // Buffers in one worker's store.
+  int64_t StoreBuffers(const std::string& name) const;
   // The worker process ends.
   void Kill(const std::string& name);
   // Launches on a device of a worker fail from now on (or no longer).
@@ -45,6 +75,7 @@ class SimCluster {
     std::optional<R> result;
     loop_.Post([&] { result.emplace(f(*controller_)); });
     timeline_.executor().RunUntilIdle();
+    while (!result.has_value()) RunFor(absl::Microseconds(1));  // the controller is busy
     return *std::move(result);
   }
   // The same from an event of the timeline, where nothing may be waited for.
@@ -65,12 +96,20 @@ class SimCluster {
     std::unique_ptr<worker::Worker> worker;
     std::vector<bool> broken;
   };
+  struct Nic {
+    int island = 0;
+    absl::Time free;  // when what was sent has left
+  };
   void Tick();
   void Stop(Node& node);
+  void Carry(const net::InprocFabrics::Freight& freight, std::function<void()> deliver);
 
+  const SimClusterOptions options_;
   SimTimeline timeline_;
   net::SimNetwork network_;
+  std::map<std::string, Nic> nics_;  // by the fabric's address
   net::InprocFabrics fabrics_;
+  std::unique_ptr<Executor> controller_executor_;
   Strand loop_;
   collective::GangKeeper gangs_;
   std::map<std::string, std::unique_ptr<Node>> nodes_;

@@ -1,0 +1,141 @@
+// The program API's C++ client against a server with one worker and a PJRT plugin.
+#include "gangway/client/client.h"
+
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/runtime/hand_made.h"
+#include "tests/runtime/served_cluster.h"
+
+namespace gangway::client {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kDevices = 4;
+constexpr absl::Duration kLong = absl::Seconds(60);
+
+// Whether x < 3.
+constexpr char kBelowThree[] = R"(HloModule below_three, entry_computation_layout={(f32[])->pred[]}
+
+ENTRY %main (x: f32[]) -> pred[] {
+  %x = f32[] parameter(0)
+  %three = f32[] constant(3)
+  ROOT %y = pred[] compare(%x, %three), direction=LT
+}
+)";
+
+class ClientTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.AddWorkerThread("w0", kDevices);
+    ASSERT_TRUE(cluster_.WaitForDevices(kDevices));
+  }
+  static absl::StatusOr<float> Read(const Array& array) {
+    auto value = array.Fetch().Await(absl::Now() + kLong, "a value");
+    if (!value.ok()) return value.status();
+    return value->values<float>()[0];
+  }
+  // Waits until the server knows that many arrays.
+  bool ArraysBecome(int64_t count) {
+    for (int i = 0; i < 500; ++i) {
+      if (cluster_.Stats().arrays == count) return true;
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    return false;
+  }
+
+  ServedCluster cluster_;
+};
+
+TEST_F(ClientTest, FunctionsRunOneByOneAndChained) {
+  auto client = cluster_.Connect("test");
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_EQ(client->num_devices(), kDevices);
+  auto slice = client->MakeSlice({.devices = kDevices, .island = {}, .policy = ""});
+  ASSERT_TRUE(slice.ok()) << slice.status();
+  auto step = client->Compile(AllReduceAddOne(kDevices), *slice);  // x -> 4 x + 1
+  ASSERT_TRUE(step.ok()) << step.status();
+  EXPECT_EQ(step->name(), "all_reduce_add_one");
+  auto x = step->Put(Literal::Scalar(DType::kF32, 1.0f), 0);
+  ASSERT_TRUE(x.ok());
+  auto once = step->Call({*x});
+  ASSERT_TRUE(once.ok());
+  EXPECT_EQ(*Read((*once)[0]), 5);
+
+  ProgramBuilder builder(1);
+  Value value = builder.input(0);
+  for (int i = 0; i < 3; ++i) value = (*builder.Call(*step, {value}))[0];
+  builder.Return({value, builder.input(0)});
+  auto chain = client->Define(builder);
+  ASSERT_TRUE(chain.ok()) << chain.status();
+  for (Dispatch dispatch : {Dispatch::kParallel, Dispatch::kSequential}) {
+    auto results = chain->Run({*x}, dispatch);
+    ASSERT_TRUE(results.ok());
+    EXPECT_EQ(*Read((*results)[0]), 85);
+    EXPECT_EQ(*Read((*results)[1]), 1);
+    EXPECT_TRUE((*results)[0].Ready().Await(absl::Now() + kLong, "ready").ok());
+  }
+  // Only x and the one call's result are still held; told along with a request.
+  ASSERT_TRUE(client->MakeSlice({.devices = 1, .island = {}, .policy = ""}).ok());
+  EXPECT_TRUE(ArraysBecome(2));
+}
+
+TEST_F(ClientTest, DeviceValuesDecide) {
+  auto client = cluster_.Connect("test");
+  ASSERT_TRUE(client.ok());
+  auto pair = client->MakeSlice({.devices = 1, .island = {}, .policy = ""});
+  auto step = client->Compile(AllReduceAddOne(1), *pair);  // x -> x + 1
+  auto below = client->Compile(kBelowThree, *pair);
+  ASSERT_TRUE(step.ok() && below.ok()) << step.status() << below.status();
+
+  ProgramBuilder builder(1);
+  const Value x = builder.input(0);
+  auto add_one = [&](ProgramBuilder inner) {
+    inner.Return(*inner.Call(*step, {inner.input(0)}));
+    return inner;
+  };
+  ProgramBuilder condition = builder.Inner({x}), same = builder.Inner({x});
+  condition.Return(*condition.Call(*below, {condition.input(0)}));
+  same.Return({same.input(0)});
+  auto top = builder.While(condition, add_one(builder.Inner({x})), {x});
+  ASSERT_TRUE(top.ok()) << top.status();
+  auto is_below = builder.Call(*below, {x});
+  auto last = builder.Cond((*is_below)[0], add_one(builder.Inner(*top)), same, *top);
+  ASSERT_TRUE(last.ok()) << last.status();
+  builder.Return(*last);
+  auto program = client->Define(builder);
+  ASSERT_TRUE(program.ok()) << program.status();
+  for (auto [from, to] : {std::pair(0.0f, 4.0f), std::pair(7.0f, 7.0f)}) {
+    auto results = program->Run({*step->Put(Literal::Scalar(DType::kF32, from), 0)});
+    ASSERT_TRUE(results.ok());
+    EXPECT_EQ(*Read((*results)[0]), to);
+  }
+}
+
+TEST_F(ClientTest, MistakesAreNamed) {
+  auto client = cluster_.Connect("test");
+  ASSERT_TRUE(client.ok());
+  EXPECT_THAT(std::string(client->MakeSlice({.devices = 99, .island = {}, .policy = ""}).status().message()),
+              HasSubstr("no island has 99"));
+  const Slice one = {{0}};
+  EXPECT_FALSE(client->Compile("nonsense", one).ok());
+  auto step = client->Compile(AllReduceAddOne(1), one);
+  ASSERT_TRUE(step.ok());
+  EXPECT_THAT(std::string(step->Put(Literal::Scalar(DType::kS32, 1), 0).status().message()), HasSubstr("got s32[]"));
+  EXPECT_FALSE(step->Put(Literal::Scalar(DType::kF32, 1.0f), 1).ok());
+  EXPECT_THAT(std::string(step->Call({}).status().message()), HasSubstr("takes 1 arguments, got 0"));
+  ProgramBuilder builder(1);
+  EXPECT_THAT(std::string(builder.Call(*step, {Value{5}}).status().message()), HasSubstr("value 5 is none"));
+  // A server that goes away is an error of what waits, and of what comes after.
+  auto x = step->Put(Literal::Scalar(DType::kF32, 1.0f), 0);
+  cluster_.StopServing();
+  EXPECT_THAT(std::string(Read(*x).status().message()), HasSubstr("connection to the server broke"));
+  ConnectOptions nowhere;
+  nowhere.address = cluster_.address();
+  nowhere.timeout = absl::Milliseconds(100);
+  EXPECT_THAT(std::string(Client::Connect(nowhere).status().message()), HasSubstr("no Gangway server answers"));
+}
+
+}  // namespace
+}  // namespace gangway::client

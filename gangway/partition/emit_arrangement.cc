@@ -20,17 +20,15 @@ constexpr size_t kMaxBorders = 17;
 
 class ArrangementEmitter {
  public:
-  ArrangementEmitter(const ArrangementPlan& plan, int64_t dim, const AxisList& axes, std::vector<Instruction*> sources,
-                     Context& context)
+  ArrangementEmitter(const ArrangementPlan& plan, int64_t dim, const AxisList& axes, Shape shape,
+                     std::vector<Instruction*> sources, Context& context)
       : plan_(plan),
         dim_(dim),
         axes_(axes),
         sources_(std::move(sources)),
         context_(context),
-        builder_(context.builder()) {
-    for (size_t i = 0; i < sources_.size(); ++i) {
-      if (sources_[i]->shape().rank() > 0) shape_ = WithoutLayout(sources_[i]->shape());
-    }
+        builder_(context.builder()),
+        shape_(std::move(shape)) {
     shape_.set_dim(dim, plan.Tile());
   }
 
@@ -271,9 +269,9 @@ class ArrangementEmitter {
 
 }  // namespace
 
-Instruction* EmitArrangement(const ArrangementPlan& plan, int64_t dim, const AxisList& axes,
+Instruction* EmitArrangement(const ArrangementPlan& plan, int64_t dim, const AxisList& axes, Shape shape,
                              std::vector<Instruction*> sources, Context& context) {
-  return ArrangementEmitter(plan, dim, axes, std::move(sources), context).Run();
+  return ArrangementEmitter(plan, dim, axes, std::move(shape), std::move(sources), context).Run();
 }
 
 double ArrangementCost(const ArrangementPlan& plan, double row_bytes) {

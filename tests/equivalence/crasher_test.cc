@@ -17,10 +17,11 @@ namespace {
 
 TEST(Crashers, StayFixed) {
   std::vector<std::string> paths;
-  std::error_code none_yet;
-  for (const auto& entry : std::filesystem::directory_iterator("fuzz/crashers/partition", none_yet)) {
+  std::error_code missing;
+  for (const auto& entry : std::filesystem::directory_iterator("fuzz/crashers/partition", missing)) {
     if (entry.path().extension() == ".hlo") paths.push_back(entry.path().string());
   }
+  ASSERT_FALSE(paths.empty()) << missing.message();
   std::sort(paths.begin(), paths.end());
   for (const std::string& path : paths) {
     const absl::Status status = RunCrasherFile(path);

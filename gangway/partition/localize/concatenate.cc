@@ -19,7 +19,11 @@ using hlo::Instruction;
 // Shards of a result whose dimension `dim` is arranged.
 class JoinPlan {
  public:
-  JoinPlan(int64_t dim, Sharding result, Context& context) : dim_(dim), result_(std::move(result)), context_(context) {}
+  JoinPlan(const Instruction& joined, int64_t dim, Sharding result, Context& context)
+      : dim_(dim),
+        result_(std::move(result)),
+        shape_(ShardShape(WithoutLayout(joined.shape()), result_)),
+        context_(context) {}
 
   double CostOf(const ArrangedDim& arranged) {
     double cost = 0, row_bytes = 0;
@@ -47,7 +51,9 @@ class JoinPlan {
       }
       sources.push_back(local);
     }
-    return EmitArrangement(PlanOf(arranged), dim_, result_.dims[dim_].axes, std::move(sources), context_);
+    Shape shape = WithDType(shape_, sources[0]->shape().dtype());
+    return EmitArrangement(PlanOf(arranged), dim_, result_.dims[dim_].axes, std::move(shape), std::move(sources),
+                           context_);
   }
 
   // An elementwise operation is computed where its value is needed unless moving the value is cheaper.
@@ -104,6 +110,7 @@ class JoinPlan {
 
   const int64_t dim_;
   const Sharding result_;
+  const Shape shape_;  // of its shard
   Context& context_;
 };
 
@@ -151,7 +158,7 @@ absl::Status LocalizeConcatenate(const Instruction& instruction, Context& contex
   GW_ASSIGN_OR_RETURN(const OpPlan others, PlanOp(instruction, rule, options, context));
   Sharding result = others.results[0];
   result.dims[dim].axes = axes;
-  JoinPlan join(dim, result, context);
+  JoinPlan join(instruction, dim, result, context);
   join.MoveWhereCheaper(&arranged);
   const double cost = others.work / static_cast<double>(ProductOf(axes)) + join.CostOf(arranged) +
                       ResultCost(instruction, 0, result, context);

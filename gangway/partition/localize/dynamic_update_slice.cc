@@ -65,7 +65,7 @@ class PlacedUpdate {
     GW_ASSIGN_OR_RETURN(Instruction * placed, context_.Reshard(update_, held_));
     Instruction* covers = nullptr;
     for (int64_t d : covered_) {
-      placed = EmitArrangement(PlanDim(d), d, result_.dims[d].axes, {placed}, context_);
+      placed = EmitArrangement(PlanDim(d), d, result_.dims[d].axes, WithoutLayout(placed->shape()), {placed}, context_);
       Instruction* along = CoversAlong(d, array->shape());
       covers = covers == nullptr ? along : context_.builder().Binary(Opcode::kAnd, covers, along);
     }

@@ -86,7 +86,7 @@ class BoxPlan {
       if (!box_.IsArranged(d)) continue;
       std::vector<Instruction*> sources = {local};
       if (fill != nullptr) sources.push_back(fill);
-      local = EmitArrangement(PlanDim(d), d, axes_[d], std::move(sources), context_);
+      local = EmitArrangement(PlanDim(d), d, axes_[d], WithoutLayout(local->shape()), std::move(sources), context_);
     }
     context_.Set(instruction_, local, result_);
     return absl::OkStatus();

@@ -53,6 +53,8 @@ class BoxPlan {
     held_ = result_ = others.results[0];
     cost_ = others.work / static_cast<double>(ProductOf(taken));
     for (int64_t d = 0; d < rank; ++d) {
+      // The last operation may leave a dimension as it is that one underneath arranges.
+      if (box_.IsArranged(d) && axes_[d].empty()) axes_[d] = result_.dims[d].axes;
       if (!axes_[d].empty()) result_.dims[d].axes = held_.dims[d].axes = axes_[d];
       if (box_.IsArranged(d) && !base_.sharding.IsSplit(d)) held_.dims[d].axes.clear();
     }

@@ -164,16 +164,15 @@ class Compilation {
   }
 
   absl::Status Serialize() {
-    if (!options_.host_collectives) {
-      GW_ASSIGN_OR_RETURN(program_.executable, hlo::SerializeModule(*program_.per_device));
-      return absl::OkStatus();
+    const std::unique_ptr<hlo::Module> lowered = program_.per_device->Clone();
+    DropSinks(lowered.get());
+    if (options_.host_collectives) {
+      GW_RETURN_IF_ERROR(HostCollectives(lowered.get()));
+      // The plugin runs it on one device; the partitions meet in the collective library.
+      lowered->config().num_partitions = 1;
+      Dump("hosted", *lowered);
     }
-    const std::unique_ptr<hlo::Module> hosted = program_.per_device->Clone();
-    GW_RETURN_IF_ERROR(HostCollectives(hosted.get()));
-    // The plugin runs it on one device; the partitions meet in the collective library.
-    hosted->config().num_partitions = 1;
-    Dump("hosted", *hosted);
-    GW_ASSIGN_OR_RETURN(program_.executable, hlo::SerializeModule(*hosted));
+    GW_ASSIGN_OR_RETURN(program_.executable, hlo::SerializeModule(*lowered));
     return absl::OkStatus();
   }
 

@@ -26,7 +26,7 @@ bool IsKnownToXla(absl::string_view target) {
 
 absl::Status CheckTarget(absl::string_view target) {
   if (lapack::FindRoutine(target) != nullptr || IsKnownToXla(target) || hlo::IsJaxHostCallback(target) ||
-      target == hlo::kInspectSharding) {
+      target == hlo::kInspectSharding || target == hlo::kDceSink) {
     return absl::OkStatus();
   }
   if (absl::StrContains(target, "python")) {
@@ -47,6 +47,19 @@ bool IsPlacement(const hlo::Instruction& instruction) {
 }
 
 }  // namespace
+
+void DropSinks(hlo::Module* module) {
+  for (const auto& computation : module->computations()) {
+    std::vector<hlo::Instruction*> sinks;
+    for (const auto& instruction : computation->instructions()) {
+      const auto* call = instruction->attr_if<hlo::CustomCallAttr>();
+      if (call != nullptr && call->target == hlo::kDceSink && instruction->users().empty()) {
+        sinks.push_back(instruction.get());
+      }
+    }
+    for (hlo::Instruction* sink : sinks) computation->Remove(sink);
+  }
+}
 
 void DropPlacementCalls(hlo::Module* module) {
   for (const auto& computation : module->computations()) {

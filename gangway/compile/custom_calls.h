@@ -15,4 +15,7 @@ absl::Status CheckCustomCalls(const hlo::Module& module);
 // not know these calls; the kinds of arguments and results are kept apart from the program.
 void DropPlacementCalls(hlo::Module* module);
 
+// Uses that were to keep values from our passes; no plugin knows them.
+void DropSinks(hlo::Module* module);
+
 }  // namespace gangway::compile

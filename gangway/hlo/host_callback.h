@@ -23,4 +23,7 @@ inline constexpr absl::string_view kCallsWithParts = "gangway.calls_with_parts";
 // JAX's target for a question to the partitioner; its backend_config is the key to the client's function.
 inline constexpr absl::string_view kInspectSharding = "InspectSharding";
 
+// JAX's target for a use of a value that compilers must respect (jax.lax.dce_sink); there is nothing to run.
+inline constexpr absl::string_view kDceSink = "dce_sink";
+
 }  // namespace gangway::hlo

@@ -125,8 +125,9 @@ Instruction* BroadcastFrom(int64_t root, Instruction* local, Context& context) {
                                WithoutLayout(local->shape()));
 }
 
-// Every device calls with the parts it has, or with the whole array where not all parts are alike.
-absl::Status LocalizePartitionedCallback(const Instruction& instruction, Context& context) {
+// Every device calls with the parts it has, or with the whole array where not all parts are alike. For calls without
+// results.
+absl::Status LocalizeOnParts(const Instruction& instruction, Context& context) {
   std::vector<Instruction*> operands;
   std::vector<Shape> shapes;
   for (const Instruction* operand : instruction.operands()) {
@@ -142,7 +143,8 @@ absl::Status LocalizePartitionedCallback(const Instruction& instruction, Context
     shapes.push_back(WithRowMajorLayout(local->shape()));
   }
   Instruction* local = context.Clone(instruction, WithoutLayout(instruction.shape()), std::move(operands));
-  local->mutable_attr<hlo::CustomCallAttr>().operand_shapes_with_layout = std::move(shapes);
+  auto& call = local->mutable_attr<hlo::CustomCallAttr>();
+  if (call.operand_shapes_with_layout.has_value()) call.operand_shapes_with_layout = std::move(shapes);
   SetResults(instruction, local, ReplicatedPlan(instruction, context).results, context);
   return absl::OkStatus();
 }
@@ -151,7 +153,7 @@ absl::Status LocalizePartitionedCallback(const Instruction& instruction, Context
 // and sends the others what comes back.
 absl::Status LocalizeHostCallback(const Instruction& instruction, Context& context) {
   if (instruction.frontend_attributes().contains(std::string(hlo::kCallsWithParts))) {
-    return LocalizePartitionedCallback(instruction, context);
+    return LocalizeOnParts(instruction, context);
   }
   GW_RETURN_IF_ERROR(LocalizeReplicated(instruction, context));
   const auto caller = instruction.frontend_attributes().find(std::string(hlo::kCallingDevice));
@@ -180,6 +182,7 @@ absl::Status LocalizeCustomCall(const Instruction& instruction, Context& context
     return absl::OkStatus();
   }
   if (target == hlo::kInspectSharding) return LocalizeInspection(instruction, context);
+  if (target == hlo::kDceSink) return LocalizeOnParts(instruction, context);
   if (target == hlo::kHostCallback) return LocalizeHostCallback(instruction, context);
   return LocalizeByRule(instruction, context);
 }

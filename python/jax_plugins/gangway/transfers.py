@@ -1,7 +1,8 @@
-"""jax.device_put between devices of a Gangway server and devices of this process.
+"""What jaxlib's client of a proxy refuses to transfer, by a copy on the host.
 
-The client of a proxy copies between devices of its own server only. What goes from there to a local CPU device, or from
-one server to another, is read to the host first.
+It copies between devices of its own server only: what goes from there to a local CPU device, or from one server to
+another, is read to the host first. And it sends arrays with positive strides only: reversed and broadcast ones are made
+dense.
 """
 
 import functools
@@ -9,7 +10,37 @@ import functools
 
 def install():
     """Idempotent. Does nothing where this JAX puts arrays in another way."""
+    _install_device_put()
+    _install_batched_device_put()
+
+
+def _install_batched_device_put():
     try:
+        import numpy as np
+        from jax._src.interpreters import pxla
+    except ImportError:
+        return
+    original = getattr(pxla, "batched_device_put", None)
+    if original is None or hasattr(original, "gangway"):
+        return
+
+    def dense(x):
+        backward = any(stride <= 0 for stride in getattr(x, "strides", None) or ())
+        return np.array(x, order="C") if backward else x
+
+    @functools.wraps(original)
+    def batched_device_put(aval, sharding, xs, devices, *rest, **options):
+        if any("proxy" in client.runtime_type for client in map(_client_of, devices[:1]) if client is not None):
+            xs = [dense(x) for x in xs]
+        return original(aval, sharding, xs, devices, *rest, **options)
+
+    batched_device_put.gangway = True
+    pxla.batched_device_put = batched_device_put
+
+
+def _install_device_put():
+    try:
+        import jax
         import numpy as np
         from jax._src import array, dispatch
     except ImportError:
@@ -20,14 +51,21 @@ def install():
 
     @functools.wraps(original)
     def device_put(x, aval, device, *rest, **options):
-        if isinstance(x, array.ArrayImpl) and device is not None:
-            source, target = _client_of(x.sharding), _client_of(device)
-            if target is not None and source is not target and any("proxy" in c.runtime_type for c in (source, target)):
-                x = np.asarray(x)
+        # An array of random keys holds one of integers.
+        base = getattr(x, "_base_array", x)
+        if isinstance(base, array.ArrayImpl) and _leaves_its_client(base, device):
+            if base is not x:
+                return type(x)(x._impl, jax.device_put(base, device))
+            x = np.asarray(x)
         return original(x, aval, device, *rest, **options)
 
     device_put.gangway = True
     dispatch._device_put_sharding_impl = device_put
+
+
+def _leaves_its_client(array, device):
+    source, target = _client_of(array.sharding), _client_of(device)
+    return target is not None and source is not target and any("proxy" in c.runtime_type for c in (source, target))
 
 
 def _client_of(place):

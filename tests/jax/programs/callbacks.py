@@ -209,6 +209,7 @@ def inspected_shardings():
 
 def outside_of_jit():
     seen = []
+    jax.debug.callback(lambda key: seen.append(float(jax.random.key_data(key)[1])), jax.random.key(7))
     jax.debug.callback(lambda v: seen.append(float(v)), jnp.float32(3))
     jax.effects_barrier()
     return jax.pure_callback(lambda x: np.asarray(x) * 2, jax.ShapeDtypeStruct((2,), np.float32), jnp.ones(2)), seen

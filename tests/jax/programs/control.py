@@ -65,3 +65,14 @@ def nested_loops():
     return jax.jit(lambda x: jax.lax.scan(inner, x, None, length=4), out_shardings=(on(m, "x"), on(m)))(
         put(normal(16), m, "x")
     )
+
+
+def a_sink_keeps_what_it_is_given():
+    """On one device: XLA's partitioner refuses sinks."""
+
+    def f(x):
+        jax.lax.dce_sink(x * 2, prevent_mlir_dce=True)
+        return x + 1
+
+    compiled = jax.jit(f).lower(normal(4)).compile()
+    return compiled(normal(4)), "dce_sink" in compiled.as_text(), "multiply" in compiled.as_text()

@@ -195,3 +195,11 @@ def arrays_sharded_alike():
         return x + 1, y * 2
 
     return jax.jit(f, out_shardings=(on(m, "x", "y"), None))(put(normal(8, 16), m, "x", "y"))
+
+
+def arrays_that_run_backward_or_repeat():
+    x = normal(4, 3)
+    views = [x[::-1], x.T[:, ::-1], np.broadcast_to(x[0], (5, 3)), np.broadcast_to(np.float32(2), (2, 2)), x[:0:-1]]
+    m = mesh(x=2)
+    split = [jax.device_put(x[::-1], on(m, "x")), jax.device_put(np.broadcast_to(x[0], (4, 3)), on(m, None, None))]
+    return [jax.device_put(v) for v in views], [jax.jit(lambda v: v + 1)(v) for v in views * 2], split

@@ -17,6 +17,7 @@ import jax
 from jax.extend import backend
 from jax_plugins.gangway import (
     buffer_callbacks,
+    compiler_options,
     cost_analysis,
     host_callbacks,
     interchange,
@@ -37,6 +38,7 @@ ADAPTATIONS = (
     transfers,
     interchange,
     cost_analysis,
+    compiler_options,
 )
 
 

@@ -76,3 +76,18 @@ def a_sink_keeps_what_it_is_given():
 
     compiled = jax.jit(f).lower(normal(4)).compile()
     return compiled(normal(4)), "dce_sink" in compiled.as_text(), "multiply" in compiled.as_text()
+
+
+def compiler_options_are_checked():
+    def told(options):
+        try:
+            return str(jax.jit(lambda x: x + 1, compiler_options=options)(jnp.ones(3)))
+        except jax.errors.JaxRuntimeError as error:
+            return str(error)
+
+    unknown, wrong = told({"no_such_option": 1}), told({"xla_embed_ir_in_executable": "perhaps"})
+    return (
+        "no_such_option" in unknown,
+        "not a valid bool" in wrong,
+        told({"xla_embed_ir_in_executable": True}) == "[2. 2. 2.]",
+    )

@@ -1,0 +1,49 @@
+"""Compiler options of a program: jax.jit(f, compiler_options=...), Lowered.compile(compiler_options=...).
+
+They are XLA's. Which there are and what they may be is checked by the local CPU's compiler, which reads them as the one
+on the server would; what they ask for is left to the server, whose devices' compiler has settings of its own.
+"""
+
+import functools
+
+NOTHING = """
+module @options {
+  func.func public @main() -> tensor<i32> {
+    %0 = stablehlo.constant dense<0> : tensor<i32>
+    return %0 : tensor<i32>
+  }
+}
+"""
+
+
+def install():
+    """Idempotent. Does nothing where this JAX compiles in another way."""
+    try:
+        from jax._src import compiler
+    except ImportError:
+        return
+    original = getattr(compiler, "backend_compile_and_load", None)
+    if original is None or hasattr(original, "gangway"):
+        return
+
+    @functools.lru_cache(maxsize=256)
+    def check(overrides):
+        from jax._src import xla_bridge
+        from jax._src.interpreters import mlir
+        from jax._src.lib import xla_client
+        from jaxlib.mlir import ir
+
+        device = xla_bridge.local_devices(backend="cpu")[0]
+        options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
+        options.env_option_overrides = list(overrides)
+        with mlir.make_ir_context():
+            original(device.client, ir.Module.parse(NOTHING), xla_client.DeviceList((device,)), options, [])
+
+    @functools.wraps(original)
+    def backend_compile_and_load(backend, module, executable_devices, options, host_callbacks):
+        if options.env_option_overrides and "proxy" in backend.runtime_type:
+            check(tuple(options.env_option_overrides))
+        return original(backend, module, executable_devices, options, host_callbacks)
+
+    backend_compile_and_load.gangway = True
+    compiler.backend_compile_and_load = backend_compile_and_load

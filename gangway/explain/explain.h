@@ -65,7 +65,7 @@ struct Collective {
   double share = 0;       // of the program's modelled time
   std::vector<Cause> causes;
   std::optional<Remedy> remedy;  // the best one that removes it
-  bool remedies_tried = false;   // without a remedy: none of the annotations tried removes it
+  bool remedies_tried = false;   // all that there are: without a remedy none of them removes it
 };
 
 struct Tensor {

@@ -1,5 +1,10 @@
 #include "gangway/explain/explain.h"
 
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gangway/explain/bytes.h"
@@ -84,6 +89,21 @@ TEST(ExplainTest, AnnotationsThatDoNotFitAreNamed) {
   }
 }
 
+// The neighbours' rows: no array moves as a whole, and to have the rows whole would cost more.
+TEST(ExplainTest, OperationsThatCommunicateThemselvesAreTriedToo) {
+  const Explanation explanation = ExplainText(R"(ENTRY e {
+  x = f32[1,4096,64] parameter(0), @[{}, {'data'}, {}]@
+  k = f32[3,64,64] parameter(1), @[{}, {}, {}]@
+  ROOT y = f32[1,4096,64] convolution(x, k), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f, @[{}, {'data'}, {}]@
+})");
+  ASSERT_FALSE(explanation.collectives.empty());
+  for (const Collective& collective : explanation.collectives) {
+    EXPECT_EQ(collective.kind, "collective-permute");
+    EXPECT_TRUE(collective.remedies_tried);
+    EXPECT_FALSE(collective.remedy.has_value());
+  }
+}
+
 TEST(ExplainTest, RemediesForSomeCollectivesOnly) {
   ExplainOptions options;
   options.compile.num_partitions = 8;
@@ -160,6 +180,48 @@ TEST(ExplainTest, PathsLeadBackToTheAnnotation) {
     return;
   }
   FAIL() << "no tensor n";
+}
+
+TEST(ExplainTest, PathsPassLoops) {
+  const Explanation explanation = ExplainText(R"(body {
+  p = (s32[], f32[64,64], f32[64,64]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  v = f32[64,64] get-tuple-element(p), index=1
+  w = f32[64,64] get-tuple-element(p), index=2
+  t = f32[64,64] tanh(v)
+  n = f32[64,64] negate(w)
+  ROOT r = (s32[], f32[64,64], f32[64,64]) tuple(next, t, n)
+}
+
+condition {
+  p = (s32[], f32[64,64], f32[64,64]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(5)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+
+ENTRY e {
+  left = f32[64,64] parameter(0), @[{'data'}, {}]@
+  right = f32[64,64] parameter(1), @[{}, {'data'}]@
+  zero = s32[] constant(0)
+  init = (s32[], f32[64,64], f32[64,64]) tuple(zero, left, right)
+  loop = (s32[], f32[64,64], f32[64,64]) while(init), condition=condition, body=body
+  a = f32[64,64] get-tuple-element(loop), index=1
+  b = f32[64,64] get-tuple-element(loop), index=2
+  s = f32[64,64] exponential(a)
+  q = f32[64,64] cosine(b)
+  ROOT r = (f32[64,64], f32[64,64]) tuple(s, q)
+})");
+  std::map<std::string, std::string> found;
+  for (const Tensor& tensor : explanation.tensors) {
+    if (!tensor.paths.empty()) found[tensor.place.instruction] = tensor.paths[0].places.front().instruction;
+  }
+  EXPECT_EQ(found["t"], "left");
+  EXPECT_EQ(found["n"], "right");
+  EXPECT_EQ(found["s"], "left");
+  EXPECT_EQ(found["q"], "right");
 }
 
 TEST(ExplainTest, TheLargestReplicatedTensorIsFound) {

@@ -28,8 +28,14 @@ Program::Program(const hlo::Module& completed, const propagate::PropagationRepor
   }
   for (const propagate::Origin& origin : report.origins) {
     for (absl::string_view axis : absl::StrSplit(absl::StripSuffix(absl::StripPrefix(origin.axes, "{"), "}"), ',')) {
-      origins_.try_emplace({origin.instruction, std::string(axis)}, &origin);
+      origins_.try_emplace({{origin.instruction, origin.leaf}, std::string(axis)}, &origin);
     }
+  }
+  for (const propagate::SharedLeaf& shared : report.shared_leaves) {
+    const Leaf first(shared.first, shared.first_leaf);
+    first_.emplace(Leaf(shared.instruction, shared.leaf), first);
+    const hlo::Instruction* instruction = Find(shared.instruction);
+    if (instruction != nullptr && instruction->shape().IsArray()) array_like_.emplace(first, shared.instruction);
   }
 }
 
@@ -49,24 +55,35 @@ Place Program::PlaceOf(absl::string_view name) const {
   return place;
 }
 
+// Users know arrays, not the tuples that loops carry them in.
+Place Program::PlaceOfLeaf(const Leaf& leaf) const {
+  const hlo::Instruction* instruction = Find(leaf.first);
+  const auto array = array_like_.find(leaf);
+  const bool is_tuple = instruction != nullptr && !instruction->shape().IsArray();
+  return PlaceOf(is_tuple && array != array_like_.end() ? array->second : leaf.first);
+}
+
+Path Program::PathOf(Leaf leaf, int64_t dim, std::string axes) const {
+  Path path{dim, std::move(axes), {}};
+  const std::string axis = path.axes.substr(0, path.axes.find(','));
+  absl::flat_hash_set<Leaf> seen;
+  while (path.places.size() < kMaxPathLength) {
+    path.places.push_back(PlaceOfLeaf(leaf));
+    if (const auto first = first_.find(leaf); first != first_.end()) leaf = first->second;
+    if (!seen.insert(leaf).second) break;
+    const auto origin = origins_.find({leaf, axis});
+    if (origin == origins_.end()) break;
+    leaf = {origin->second->from, origin->second->from_leaf};
+  }
+  std::reverse(path.places.begin(), path.places.end());
+  return path;
+}
+
 std::vector<Path> Program::PathsOf(absl::string_view instruction, const Sharding& sharding) const {
   std::vector<Path> paths;
   for (int64_t dim = 0; dim < sharding.rank(); ++dim) {
     if (!sharding.IsSplit(dim)) continue;
-    Path path;
-    path.dim = dim;
-    path.axes = AxisNames(*sharding.mesh, sharding.dims[dim].axes);
-    const std::string axis = path.axes.substr(0, path.axes.find(','));
-    std::string at(instruction);
-    absl::flat_hash_set<std::string> seen;
-    while (path.places.size() < kMaxPathLength && seen.insert(at).second) {
-      path.places.push_back(PlaceOf(at));
-      auto origin = origins_.find({at, axis});
-      if (origin == origins_.end()) break;
-      at = origin->second->from;
-    }
-    std::reverse(path.places.begin(), path.places.end());
-    paths.push_back(std::move(path));
+    paths.push_back(PathOf({std::string(instruction), 0}, dim, AxisNames(*sharding.mesh, sharding.dims[dim].axes)));
   }
   return paths;
 }

@@ -24,10 +24,16 @@ class Program {
   std::vector<Path> PathsOf(absl::string_view instruction, const Sharding& sharding) const;
 
  private:
+  using Leaf = std::pair<std::string, int64_t>;  // of an instruction
+  Path PathOf(Leaf leaf, int64_t dim, std::string axes) const;
+  Place PlaceOfLeaf(const Leaf& leaf) const;
+
   const hlo::Module& module_;
   absl::flat_hash_map<std::string, const hlo::Instruction*> by_name_;
-  // By instruction and axis: a value uses an axis once, so these two say which dimension.
-  absl::flat_hash_map<std::pair<std::string, std::string>, const propagate::Origin*> origins_;
+  absl::flat_hash_map<Leaf, Leaf> first_;              // of those that share a value: the one whose origins are known
+  absl::flat_hash_map<Leaf, std::string> array_like_;  // an array that has the value of a tuple's leaf
+  // By leaf and axis: a value uses an axis once, so these two say which dimension.
+  absl::flat_hash_map<std::pair<Leaf, std::string>, const propagate::Origin*> origins_;
 };
 
 }  // namespace gangway::explain

@@ -42,7 +42,7 @@ void AddCandidate(const Program& program, absl::string_view name, const Sharding
 
 // The array as it is wanted, from where it is made or from where its sharding was annotated; or what is made of it left
 // as the array lies.
-std::vector<Candidate> CandidatesFor(const Reason& reason, const Program& program) {
+std::vector<Candidate> CandidatesForReshard(const Reason& reason, const Program& program) {
   std::vector<Candidate> candidates;
   AddCandidate(program, reason.value, reason.to, reason.shape, &candidates);
   AddCandidate(program, reason.wanted_by, reason.from, reason.shape, &candidates);
@@ -53,6 +53,32 @@ std::vector<Candidate> CandidatesFor(const Reason& reason, const Program& progra
     AddCandidate(program, path.places.front().instruction, reason.from, reason.shape, &candidates);
   }
   return candidates;
+}
+
+// An operation that needs its neighbours' elements, or a sum of candidates, does not where the dimension is whole.
+std::vector<Candidate> CandidatesForOperation(const Reason& reason, const Program& program) {
+  std::vector<Candidate> candidates;
+  const Instruction* wanted_by = program.Find(reason.wanted_by);
+  if (wanted_by == nullptr) return candidates;
+  std::vector<const Instruction*> ends(wanted_by->operands().begin(), wanted_by->operands().end());
+  ends.push_back(wanted_by);
+  for (const Instruction* end : ends) {
+    if (!end->shape().IsArray() || !end->has_sharding()) continue;
+    for (int64_t dim = 0; dim < end->sharding().rank(); ++dim) {
+      if (!end->sharding().IsSplit(dim)) continue;
+      Sharding whole = end->sharding();
+      whole.dims[dim].axes.clear();
+      AddCandidate(program, end->name(), whole, end->shape(), &candidates);
+    }
+  }
+  return candidates;
+}
+
+// None for what the user wrote himself: no annotation changes that.
+std::vector<Candidate> CandidatesFor(const Cause& cause, const std::vector<Reason>& reasons, const Program& program) {
+  if (!cause.reason.has_value()) return {};
+  const Reason& reason = reasons[*cause.reason];
+  return reason.is_reshard ? CandidatesForReshard(reason, program) : CandidatesForOperation(reason, program);
 }
 
 std::string WhereOf(const Candidate& candidate, const Program& program) {
@@ -117,11 +143,9 @@ void FindRemedies(const hlo::Module& cleaned, const Program& program, const std:
   for (Collective& collective : *collectives) {
     if (!wanted(collective)) continue;
     for (const Cause& cause : collective.causes) {
-      if (!cause.is_reshard) continue;
-      for (const Candidate& candidate : CandidatesFor(reasons[*cause.reason], program)) {
+      for (const Candidate& candidate : CandidatesFor(cause, reasons, program)) {
         if (Clock::now() >= end) return;
         const absl::StatusOr<Trial> trial = Try(candidate, cleaned, options);
-        collective.remedies_tried = true;
         // One that comes back elsewhere is not removed.
         if (!trial.ok() || trial->bytes >= bytes || !IsGone(collective, trial->collectives)) continue;
         if (collective.remedy.has_value() && collective.remedy->bytes_after <= trial->bytes) continue;
@@ -129,6 +153,7 @@ void FindRemedies(const hlo::Module& cleaned, const Program& program, const std:
                                    WhereOf(candidate, program), bytes, trial->bytes};
       }
     }
+    collective.remedies_tried = true;
   }
 }
 

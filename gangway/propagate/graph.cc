@@ -11,6 +11,22 @@ absl::StatusOr<Graph> Graph::Make(hlo::Module& module, const PropagateOptions& o
   return graph;
 }
 
+std::vector<SharedLeaf> Graph::SharedLeaves() const {
+  std::vector<SharedLeaf> shared;
+  for (const hlo::Computation* computation : computations_) {
+    for (const auto& instruction : computation->instructions()) {
+      const std::vector<int>& leaves = leaves_.at(instruction.get());
+      for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+        const Value& value = values_[leaves[leaf]];
+        const auto own = static_cast<int64_t>(leaf);
+        if (value.instruction == instruction.get() && value.leaf == own) continue;
+        shared.push_back({instruction->name(), own, value.instruction->name(), value.leaf});
+      }
+    }
+  }
+  return shared;
+}
+
 void Graph::WriteBack() const {
   for (hlo::Computation* computation : computations_) {
     for (const auto& instruction : computation->instructions()) {

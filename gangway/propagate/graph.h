@@ -64,6 +64,9 @@ class Graph {
   const std::vector<Relation>& relations() const { return relations_; }
   const std::vector<int>& relations_of(int value) const { return relations_of_[value]; }
 
+  // Every leaf of an instruction that is not the first to have its value.
+  std::vector<SharedLeaf> SharedLeaves() const;
+
   // Closed shardings on every instruction. A root that was only added to have a sharding of its own, and has none,
   // goes.
   void WriteBack() const;

@@ -96,7 +96,7 @@ class Solver {
   void Record(int value, int64_t dim, const AxisList& added, int from, int relation) {
     const Value& v = graph_.values()[value];
     report_->origins.push_back({v.instruction->name(), v.leaf, dim, AxesToString(*graph_.mesh(), added),
-                                graph_.values()[from].instruction->name(),
+                                graph_.values()[from].instruction->name(), graph_.values()[from].leaf,
                                 graph_.relations()[relation].instruction->name()});
   }
 
@@ -131,6 +131,7 @@ absl::Status Propagate(hlo::Module& module, const PropagateOptions& options, Pro
     report->indices = solver.affinity().Classes(graph);
     report->mesh = graph.mesh();
     ReportDisagreements(graph, report);
+    if (options.record_origins) report->shared_leaves = graph.SharedLeaves();
   }
   graph.WriteBack();
   return absl::OkStatus();

@@ -33,7 +33,7 @@ struct PropagateOptions {
   std::vector<bool> propagate_to_parameters;
   std::vector<bool> propagate_to_output;
   std::vector<Placement> placements = {};
-  bool record_origins = false;  // fills PropagationReport::origins
+  bool record_origins = false;  // fills PropagationReport::origins and shared_leaves
 };
 
 // Two shardings of one value that cannot both hold: the first stayed.
@@ -49,7 +49,17 @@ struct Origin {
   int64_t leaf = 0, dim = 0;
   std::string axes;
   std::string from;
+  int64_t from_leaf = 0;
   std::string rule;  // of the operation it came through
+};
+
+// A leaf of an instruction that is laid out as one value with a leaf of another: what get-tuple-element takes, a loop's
+// parameters and results. Origins name the other.
+struct SharedLeaf {
+  std::string instruction;
+  int64_t leaf = 0;
+  std::string first;
+  int64_t first_leaf = 0;
 };
 
 struct PropagationReport {
@@ -57,6 +67,7 @@ struct PropagationReport {
   std::vector<Conflict> conflicts;
   std::vector<std::string> inexpressible;  // annotations kept over a mesh of their own
   std::vector<Origin> origins;
+  std::vector<SharedLeaf> shared_leaves;
   std::vector<IndexClass> indices;  // that take part in products, those with most flops first
   int64_t rounds = 0;               // rules applied
 };

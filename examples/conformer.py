@@ -19,7 +19,7 @@ from jax.sharding import PartitionSpec as P
 
 from gangway import pipeline
 
-BLOCKS, WIDTH, HEADS, HIDDEN, REACH = 8, 32, 4, 128, 7  # REACH: frames that the convolution sees
+BLOCKS, WIDTH, HEADS, HIDDEN, REACH = 4, 32, 4, 128, 7  # REACH: frames that the convolution sees
 FRAMES, BANDS, SOUNDS = 48, 20, 12
 BATCH, MICROBATCHES = 16, 4
 

@@ -19,7 +19,7 @@ from jax.sharding import PartitionSpec as P
 
 SIDE, BATCH = 16, 2
 LAYOUT = ("NDHWC", "DHWIO", "NDHWC")
-CHANNELS = (8, 16, 32)  # of the levels, each of half the side of the one before
+CHANNELS = (4, 8, 16)  # of the levels, each of half the side of the one before
 VOLUME = P(None, "x", "y", "z", None)  # batch, three of space, channel
 
 

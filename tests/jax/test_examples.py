@@ -11,7 +11,7 @@ NAMES = ["parallel_transformer", "mixture_of_experts", "unet3d", "conformer"]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_eight_devices_train_like_one(name):
-    arguments = [clusters.ROOT / "examples" / f"{name}.py", "--steps", "8"]
+    arguments = [clusters.ROOT / "examples" / f"{name}.py", "--steps", "4"]
 
     def train(command, environment):
         result = clusters.run([*command], env=environment)

@@ -63,7 +63,7 @@ class NullController final : public controller::Controller {
     return Add(std::move(spec));
   }
   absl::StatusOr<ArrayId> Copy(SessionId, ArrayId array, std::vector<DeviceId> devices, std::optional<std::string>,
-                               bool) override {
+                               controller::CopySemantics) override {
     GW_ASSIGN_OR_RETURN(const ArraySpec* found, Spec(array));
     ArraySpec spec = *found;
     spec.devices = std::move(devices);
@@ -85,7 +85,9 @@ class NullController final : public controller::Controller {
     return it->second.get();
   }
   Future<Unit> Ready(ArrayId) override { return ReadyFuture(); }
+  Future<Unit> Enqueued(ArrayId) override { return ReadyFuture(); }
   absl::Status Delete(ArrayId) override { return absl::OkStatus(); }
+  absl::Status Donate(ArrayId) override { return absl::OkStatus(); }
   absl::StatusOr<bool> IsDeleted(ArrayId) const override { return false; }
   void Release(ArrayId array) override { arrays_.erase(array); }
 

@@ -94,6 +94,8 @@ class PoolingGradient {
       if (axes.empty()) axes = held.dims[d].axes;
       if (std::any_of(axes.begin(), axes.end(), [&](const AxisRef& ref) { return Overlaps(taken_, ref); })) continue;
       if (axes.empty()) continue;
+      // Before the array there would be elements, of which an integer has none that is selected after all others.
+      if (window_[i].pad_low > 0 && !IsFloat(Array().dtype())) continue;
       taken_.insert(taken_.end(), axes.begin(), axes.end());
       poolings_.push_back(PlanPooling(d, std::move(axes), window_[i], Array().dim(d), Sources().dim(d)));
     }

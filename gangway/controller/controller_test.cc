@@ -83,7 +83,7 @@ class ClusterTest : public testing::TestWithParam<uint64_t> {
     Run();
   }
 
-  void AddWorker(const std::string& name, int devices) {
+  void AddWorker(const std::string& name, int devices, int rank = -1) {
     Node& node = nodes_[name];
     node.broken.assign(devices, false);
     node.client = device::MakeModelledClient(timeline_, {.devices = devices, .name = name, .broken = &node.broken});
@@ -92,6 +92,7 @@ class ClusterTest : public testing::TestWithParam<uint64_t> {
     worker::WorkerOptions options;
     options.fabric = fabrics_.Make();
     options.name = name;
+    options.rank = rank;
     options.client = node.client.get();
     options.gangs = &gangs_;
     options.loop = node.loop;
@@ -223,6 +224,17 @@ TEST_P(ClusterTest, ChainsOfLaunchesRunWithoutWaiting) {
   stats = Stats();
   EXPECT_EQ(stats.arrays + stats.programs + stats.sessions + stats.store_bytes, 0);
   EXPECT_EQ(StoreBuffers(), 0);
+}
+
+TEST_P(ClusterTest, WorkersJoinInTheOrderOfTheirRanks) {
+  AddWorker("second", 2, 1);
+  Run(absl::Seconds(5));  // heartbeats of one that is not yet in
+  EXPECT_TRUE(On([](Controller& c) { return c.devices(); }).empty());
+  AddWorker("first", 1, 0);
+  const std::vector<DeviceInfo> devices = On([](Controller& c) { return c.devices(); });
+  ASSERT_EQ(devices.size(), 3);
+  EXPECT_EQ(devices[0].worker, "first");
+  EXPECT_EQ(devices[1].worker, "second");
 }
 
 TEST_P(ClusterTest, WhatIsReadEveryTimeComesByItself) {

@@ -85,6 +85,10 @@ void RuntimeController::Handle(const std::shared_ptr<WorkerLink>& link, net::Mes
   if (link->lost) return;
   link->last_heard = clock_.Now();
   if (auto* hello = std::get_if<net::Hello>(&message)) return OnHello(link, std::move(*hello));
+  if (auto* beat = std::get_if<net::Heartbeat>(&message)) {  // also while workers of smaller ranks are to join first
+    link->beat = std::move(*beat);
+    return;
+  }
   if (link->id.value() < 0) {
     return Lose(link, absl::FailedPreconditionError(absl::StrCat(net::MessageName(message), " before hello")));
   }
@@ -94,10 +98,6 @@ void RuntimeController::Handle(const std::shared_ptr<WorkerLink>& link, net::Mes
   if (auto* reached = std::get_if<net::Reached>(&message)) return OnFetched({reached->request, absl::OkStatus(), {}});
   if (auto* loaded = std::get_if<net::ProgramLoaded>(&message)) return OnProgramLoaded(*link, *loaded);
   if (auto* call = std::get_if<net::HostCall>(&message)) return OnHostCall(*link, *call);
-  if (auto* beat = std::get_if<net::Heartbeat>(&message)) {
-    link->beat = *beat;
-    return;
-  }
   Lose(link, absl::InvalidArgumentError(absl::StrCat("a worker does not send ", net::MessageName(message))));
 }
 

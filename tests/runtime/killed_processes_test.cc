@@ -43,9 +43,19 @@ pid_t Spawn(std::vector<std::string> words) {
 }
 
 void Kill(pid_t process) {
+  if (process <= 0) return;
   kill(process, SIGKILL);
   waitpid(process, nullptr, 0);
 }
+
+// Worker processes; they end with it.
+struct Workers {
+  std::vector<pid_t> ids;
+  ~Workers() {
+    for (pid_t id : ids) Kill(id);
+  }
+  pid_t& operator[](int worker) { return ids[worker]; }
+};
 
 std::string Name(int worker) { return absl::StrCat("w", worker); }
 
@@ -136,8 +146,8 @@ TEST(KilledProcessesTest, SurvivorsGoOnAndErrorsNameTheDead) {
   controller::ControllerOptions options;
   options.heartbeat = kHeartbeat;
   ServedCluster cluster(options);
-  std::vector<pid_t> workers;
-  for (int w = 0; w < kWorkers; ++w) workers.push_back(StartWorker(cluster, w));
+  Workers workers;
+  for (int w = 0; w < kWorkers; ++w) workers.ids.push_back(StartWorker(cluster, w));
   ASSERT_TRUE(cluster.WaitForDevices(kWorkers * kDevices));
   {
     Busy safe(cluster, {0, 1}), second(cluster, {2, 3}), third(cluster, {4, 5}), both(cluster, {2, 3, 4, 5});
@@ -168,7 +178,6 @@ TEST(KilledProcessesTest, SurvivorsGoOnAndErrorsNameTheDead) {
     EXPECT_GT(second.failures() + third.failures() + both.failures(), 0) << "too peaceful";
   }
   EXPECT_TRUE(cluster.IsEmptySoon());
-  for (pid_t worker : workers) Kill(worker);
 }
 
 }  // namespace

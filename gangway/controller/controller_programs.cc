@@ -265,10 +265,11 @@ absl::Status RuntimeController::CheckArguments(const ProgramRecord& program, abs
   launch->arguments.reserve(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
     GW_ASSIGN_OR_RETURN_WITH(ArrayRecord * array, UsableArray(arguments[i]), absl::StrCat("argument ", i));
-    if (poison->ok()) *poison = ErrorOf(*array);
+    const absl::Status error = ErrorOf(*array);
+    poison->Update(error);
     const ArraySpec& spec = array->layout->spec;
     const ArraySpec& wanted = program.parameters[i]->spec;
-    const bool same = array->layout == program.parameters[i];
+    const bool same = !error.ok() || array->layout == program.parameters[i];  // what was never made may lack a type
     if (!same && (spec.dtype != wanted.dtype || spec.dims != wanted.dims)) {
       return absl::InvalidArgumentError(absl::StrCat("argument ", i, " is ", Shape(spec.dtype, spec.dims).ToString(),
                                                      ", the parameter ", Shape(wanted.dtype, wanted.dims).ToString()));

@@ -520,6 +520,8 @@ TEST_P(ClusterTest, BadRequestsAreErrors) {
   auto result = Execute(session, program, {error});
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(ReadyStatus(result->outputs[0]).message(), "born broken");
+  ArrayId typeless = On([&](Controller& c) { return c.MakeErrorArray(session, {}, absl::InternalError("no array")); });
+  EXPECT_EQ(ReadyStatus(Execute(session, program, {typeless})->outputs[0]).message(), "no array");
   ArrayId elsewhere = *Make(session, 0, 1, 1);
   EXPECT_THAT(std::string(Execute(session, program, {elsewhere}).status().message()), HasSubstr("other devices"));
   EXPECT_FALSE(Value(elsewhere, 5).ok());

@@ -78,6 +78,8 @@ void AddWorkerCommand(CLI::App& app, Action* action) {
       ->add_option("--device-memory", options->worker.device_memory,
                    "Memory of each device that clients may use, e.g. 4GiB; default: what the device has")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+  command->add_flag("--deterministic", options->worker.deterministic,
+                    "Compile programs so that equal inputs give equal bits (CPUs always do)");
   command->add_option("--name", options->worker.name, "Unique name in the cluster")->capture_default_str();
   command->add_option("--island", options->worker.island, "Island: devices with a fast network of their own")
       ->capture_default_str();

@@ -20,12 +20,13 @@ namespace gangway::worker {
 struct RunWorkerOptions {
   std::string name = "worker";
   int island = 0;
-  int rank = -1;              // joins after those of smaller ranks; -1: when it comes
-  std::string plugin;         // path of a PJRT C-API plugin
-  int devices = 1;            // how many the plugin is to have, where it lets us choose (CPU)
-  int64_t device_memory = 0;  // bytes of each device that clients may use; 0: as many as the device has
-  std::string controller;     // host:port or unix:/path
-  net::Tls tls;               // towards it; none: it is on loopback
+  int rank = -1;               // joins after those of smaller ranks; -1: when it comes
+  std::string plugin;          // path of a PJRT C-API plugin
+  int devices = 1;             // how many the plugin is to have, where it lets us choose (CPU)
+  int64_t device_memory = 0;   // bytes of each device that clients may use; 0: as many as the device has
+  bool deterministic = false;  // see device::PjrtOptions
+  std::string controller;      // host:port or unix:/path
+  net::Tls tls;                // towards it; none: it is on loopback
   absl::Duration connect_timeout = absl::Seconds(30);
   // After a connection that stood has ended, the worker tries for so long to come back; zero: never.
   absl::Duration reconnect = absl::ZeroDuration();

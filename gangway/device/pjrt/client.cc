@@ -159,6 +159,7 @@ absl::StatusOr<std::unique_ptr<Client>> MakeClient(const PjrtOptions& options) {
   std::vector<std::shared_ptr<Instance>> instances;
   for (int64_t i = 0; i < clients; ++i) {
     GW_ASSIGN_OR_RETURN(instances.emplace_back(), StartInstance(plugin, hosted.ok(), create_options));
+    instances.back()->deterministic = options.deterministic;
   }
   GW_PJRT_ARGS(PJRT_Client_PlatformVersion_Args, version);
   version.client = instances[0]->client;

@@ -19,6 +19,7 @@ struct PjrtOptions {
   // share of the cores each. In one client of n devices, every operation of every device would spread over n threads
   // and XLA's thread pool would spin and steal instead of computing (pjrt/README.md has the figures).
   std::vector<std::pair<std::string, std::variant<int64_t, bool, float, std::string>>> create_options;
+  bool deterministic = false;  // equal inputs give equal bits, at the price of speed where the platform asks one
 };
 
 // Loads the plugin (once per process and path, whatever the number of clients) and starts its devices, with one thread

@@ -28,7 +28,19 @@ void AppendBytes(std::string& out, int field, absl::string_view value) {
   absl::StrAppend(&out, value);
 }
 
+using Flag = std::pair<absl::string_view, bool>;
+// Over the plugin's defaults. XNNPACK packs the weights anew on every call: Eigen's kernels take 0.7 of its time on one
+// thread, and devices of a CPU have one or few.
+constexpr Flag kCpuFlags[] = {{"xla_cpu_use_xnnpack", false}};
+constexpr Flag kDeterministicGpuFlags[] = {{"xla_gpu_deterministic_ops", true}};
+
 }  // namespace
+
+std::string CompileOptionsFor(absl::string_view platform, bool deterministic) {
+  if (platform == "cpu") return PortableCompileOptions(kCpuFlags);
+  const bool is_gpu = platform == "cuda" || platform == "rocm";
+  return is_gpu && deterministic ? PortableCompileOptions(kDeterministicGpuFlags) : PortableCompileOptions({});
+}
 
 std::string PortableCompileOptions(absl::Span<const std::pair<absl::string_view, bool>> flags) {
   std::string build;

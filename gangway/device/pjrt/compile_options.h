@@ -14,4 +14,7 @@ namespace gangway::device::pjrt {
 // fields of xla.DebugOptions, set over the plugin's defaults.
 std::string PortableCompileOptions(absl::Span<const std::pair<absl::string_view, bool>> flags);
 
+// The same with the flags that suit a platform. `deterministic`: equal inputs give equal bits. On CPUs they always do.
+std::string CompileOptionsFor(absl::string_view platform, bool deterministic);
+
 }  // namespace gangway::device::pjrt

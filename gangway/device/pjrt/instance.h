@@ -30,7 +30,8 @@ struct Instance {
   const std::shared_ptr<const Plugin> plugin;
   PJRT_Client* const client;
   std::string platform;
-  bool hosted_ops = false;  // the plugin can run hosted collectives
+  bool hosted_ops = false;     // the plugin can run hosted collectives
+  bool deterministic = false;  // programs are compiled so
 };
 
 // A device and the queue of its launches.

@@ -69,5 +69,11 @@ TEST(CompileOptions, AreTheWireFormOfTheProto) {
   EXPECT_EQ(options, std::string("\x1a\x0f\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x20\x01\x28\x01\x20\x01"));
 }
 
+TEST(CompileOptions, DeterminismIsAskedForWhereItIsNotGiven) {
+  EXPECT_EQ(CompileOptionsFor("cpu", true), CompileOptionsFor("cpu", false));
+  EXPECT_NE(CompileOptionsFor("cuda", true).find("xla_gpu_deterministic_ops"), std::string::npos);
+  EXPECT_EQ(CompileOptionsFor("cuda", false), PortableCompileOptions({}));
+}
+
 }  // namespace
 }  // namespace gangway::device::pjrt

@@ -8,15 +8,6 @@
 namespace gangway::device::pjrt {
 namespace {
 
-// Over the plugin's defaults. XNNPACK packs the weights anew on every call: Eigen's kernels take 0.7 of its time on one
-// thread, and devices of a CPU have one or few.
-constexpr std::pair<absl::string_view, bool> kCpuFlags[] = {{"xla_cpu_use_xnnpack", false}};
-
-std::string OptionsFor(const Instance& instance) {
-  if (instance.platform == "cpu") return PortableCompileOptions(kCpuFlags);
-  return PortableCompileOptions({});
-}
-
 void Destroy(const Instance& instance, PJRT_LoadedExecutable* handle) {
   if (handle == nullptr) return;
   GW_PJRT_ARGS(PJRT_LoadedExecutable_Destroy_Args, args);
@@ -25,7 +16,7 @@ void Destroy(const Instance& instance, PJRT_LoadedExecutable* handle) {
 }
 
 absl::StatusOr<PJRT_LoadedExecutable*> CompileHandle(const Instance& instance, const CompileRequest& request) {
-  const std::string options = OptionsFor(instance);
+  const std::string options = CompileOptionsFor(instance.platform, instance.deterministic);
   std::string code(request.hlo);
   PJRT_Program program = {};
   program.struct_size = PJRT_Program_STRUCT_SIZE;

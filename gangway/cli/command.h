@@ -20,6 +20,7 @@ void AddWorkerCommand(CLI::App& app, Action* action);
 void AddTopCommand(CLI::App& app, Action* action);
 void AddTraceCommand(CLI::App& app, Action* action);
 void AddDoctorCommand(CLI::App& app, Action* action);
+void AddDiffCommand(CLI::App& app, Action* action);
 void AddConfigCommand(CLI::App& app, Action* action);
 
 // All of them, with what they take from the environment and from files.

@@ -11,6 +11,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gangway/base/status.h"
+#include "gangway/cli/check_options.h"
 #include "gangway/cli/command.h"
 #include "gangway/cli/logging.h"
 #include "gangway/cli/process.h"
@@ -38,6 +39,7 @@ struct ControllerCommandOptions {
   std::string http;  // "": no status page
   std::string status_file;
   std::string dump_folder;
+  CheckOptions checks;
   std::string log_level = "info";
   int announce_fd = -1;
 };
@@ -83,6 +85,7 @@ absl::Status ServeClients(const ControllerCommandOptions& options) {
   server_options.controller.heartbeat = absl::Seconds(options.heartbeat_seconds);
   server_options.controller.scheduler.horizon = absl::Milliseconds(20);
   if (!options.dump_folder.empty()) server_options.controller.compile = CompileAndDump(options.dump_folder);
+  GW_ASSIGN_OR_RETURN(server_options.controller.inspect, MakeInspectOptions(options.checks));
   server_options.controller.log = [](const std::string& line) { spdlog::info("{}", line); };
   GW_ASSIGN_OR_RETURN(auto server, controller::StartControllerServer(std::move(server_options)));
   SystemClock clock;
@@ -145,6 +148,7 @@ void AddControllerCommand(CLI::App& app, Action* action) {
                       "Write live counts (sessions, arrays, bytes) to this JSON file");
   command->add_option("--dump", options->dump_folder, "Folder for every program's artifact and per-device HLO")
       ->check(CLI::ExistingDirectory);
+  AddCheckOptions(*command, &options->checks);
   command->add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();
   command->add_option(
       "--announce-fd", options->announce_fd,

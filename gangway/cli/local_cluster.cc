@@ -86,6 +86,7 @@ absl::StatusOr<Process> StartWorker(const LocalClusterOptions& options, const st
                      absl::StrCat("--devices=", DevicesOf(options, index)),
                      absl::StrCat("--plugin=", plugin),
                      absl::StrCat("--log-level=", options.log_level)};
+  if (options.deterministic) process.command.push_back("--deterministic");
   return Process::Start(process);
 }
 
@@ -141,6 +142,7 @@ absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& opti
   if (options.http_port >= 0) {
     controller_options.command.push_back(absl::StrCat("--http=127.0.0.1:", options.http_port));
   }
+  for (std::string& check : options.checks.Arguments()) controller_options.command.push_back(std::move(check));
   GW_ASSIGN_OR_RETURN(Process controller, Process::Start(controller_options));
   // First it says where it is found, "WORKERS CLIENTS STATUS", then "ready" once all devices have joined.
   GW_ASSIGN_OR_RETURN_WITH(std::string line, controller.AwaitAnnouncement(kStartDeadline), "controller");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "gangway/cli/check_options.h"
 #include "gangway/cli/process.h"
 
 namespace CLI {
@@ -23,6 +24,8 @@ struct LocalClusterOptions {
   std::string plugin;       // PJRT plugin; "" finds the CPU plugin
   std::string status_file;  // "" for none
   std::string dump_folder;  // "" for none
+  CheckOptions checks;
+  bool deterministic = false;
   std::string log_level = "warn";
 };
 

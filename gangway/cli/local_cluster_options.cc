@@ -22,6 +22,9 @@ void AddLocalClusterOptions(CLI::App& command, LocalClusterOptions* options) {
                      "Write live counts (sessions, arrays, bytes) to this JSON file");
   command.add_option("--dump", options->dump_folder, "Folder for every program's artifact and per-device HLO")
       ->check(CLI::ExistingDirectory);
+  command.add_flag("--deterministic", options->deterministic,
+                   "Equal runs give equal bits on the same mesh; on CPUs they do in any case");
+  AddCheckOptions(command, &options->checks);
   command.add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();
 }
 

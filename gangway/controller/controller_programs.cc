@@ -400,6 +400,7 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
     if (IsOftenRead(program, output.output)) output.early = AskFor(output, 0, &command);
   }
   Run(session, std::move(command));
+  if (options_.inspect.Any()) Inspect(session, program, result.outputs);
   return result;
 }
 

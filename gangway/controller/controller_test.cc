@@ -105,7 +105,7 @@ class ClusterTest : public testing::TestWithParam<uint64_t> {
   }
   void Ticks() {
     if (stopping_) return;
-    loop_.Post([this] { controller_->Tick(); });
+    if (!held_up_) loop_.Post([this] { controller_->Tick(); });
     for (auto& [name, node] : nodes_) node.loop->Post([&node = node] { node.worker->Tick(); });
     timeline_.After(absl::Milliseconds(20), [this] { Ticks(); });
   }
@@ -194,6 +194,7 @@ class ClusterTest : public testing::TestWithParam<uint64_t> {
   std::unique_ptr<RuntimeController> controller_;
   absl::Status compile_status_;
   bool stopping_ = false;
+  bool held_up_ = false;  // the controller's loop, somewhere else
 };
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ClusterTest, testing::Range<uint64_t>(0, 20));
@@ -475,6 +476,21 @@ TEST_P(ClusterTest, ASilentWorkerIsLostAfterTheTimeout) {
   EXPECT_EQ(*Value(result->outputs[0]), 2);
   network_.Silence("w0");
   auto stuck = Execute(session, program, {result->outputs[0]});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(ReadyStatus(stuck->outputs[0], absl::Seconds(5))));
+  EXPECT_THAT(std::string(ReadyStatus(stuck->outputs[0], absl::Seconds(6)).message()), HasSubstr("silent for"));
+}
+
+TEST_P(ClusterTest, AControllerThatWasHeldUpBlamesNobody) {
+  AddWorker("w0", 1);
+  SessionId session = Open();
+  ProgramId program = Compile(session, "", 0, 1);
+  auto result = Execute(session, program, {*Make(session, 0, 1, 1)});
+  EXPECT_EQ(*Value(result->outputs[0]), 2);
+  network_.Silence("w0");  // what it says waits behind the turn that takes so long
+  held_up_ = true;
+  auto stuck = Execute(session, program, {result->outputs[0]});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(ReadyStatus(stuck->outputs[0], absl::Seconds(30))));
+  held_up_ = false;
   EXPECT_TRUE(absl::IsDeadlineExceeded(ReadyStatus(stuck->outputs[0], absl::Seconds(5))));
   EXPECT_THAT(std::string(ReadyStatus(stuck->outputs[0], absl::Seconds(6)).message()), HasSubstr("silent for"));
 }

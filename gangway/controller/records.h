@@ -122,6 +122,7 @@ struct ProgramRecord {
   int64_t launches = 0;                           // that are over
   Promise<std::shared_ptr<const Program>> ready;
   absl::Status error;
+  int64_t runs = 0;                        // as far as they are inspected
   std::shared_ptr<const Program> program;  // null until compiled by us and loaded by every worker
   std::shared_ptr<const Program> compiled;
   // What every execution needs, made once.

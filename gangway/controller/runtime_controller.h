@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "gangway/base/strand.h"
 #include "gangway/controller/controller.h"
+#include "gangway/controller/inspection.h"
 #include "gangway/controller/launch_journal.h"
 #include "gangway/controller/records.h"
 #include "gangway/net/channel.h"
@@ -45,6 +46,7 @@ struct ControllerOptions {
   absl::Duration leave_patience = absl::Minutes(1);
   // Called with one line for every event an operator wants to know: workers coming and going. On the loop.
   std::function<void(const std::string&)> log;
+  InspectOptions inspect;
 };
 
 // What the runtime has dispatched, counted since the start.
@@ -245,6 +247,9 @@ class RuntimeController final : public Controller {
   void FinishProgram(ProgramRecord& record, const absl::Status& status);
   void Unuse(ProgramId id);
   void DropProgram(ProgramId id);
+  // Asks for the digests of what a run gives, where this run is to be looked at.
+  void Inspect(SessionId session, ProgramRecord& program, const std::vector<ArrayId>& outputs);
+  void Judge(const Inspection& inspection);
   absl::Status CheckArguments(const ProgramRecord& program, absl::Span<const ArrayId> arguments,
                               const ExecuteOptions& options, net::Launch* launch, absl::Status* poison);
 
@@ -285,6 +290,8 @@ class RuntimeController final : public Controller {
   int together_ = 0;                                   // calls of Together under way
   std::vector<std::shared_ptr<WorkerLink>> gathered_;  // links that gather
   bool stopped_ = false;
+  absl::Time last_tick_ = absl::InfiniteFuture();
+  bool divergence_reported_ = false, nan_reported_ = false;  // only the first of each tells something
 
   absl::Mutex closed_mutex_;
   std::vector<std::unique_ptr<net::Channel>> closed_ ABSL_GUARDED_BY(closed_mutex_);

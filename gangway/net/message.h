@@ -67,10 +67,18 @@ struct TasksDone {
   friend bool operator==(const TasksDone&, const TasksDone&) = default;
 };
 
+// What is to be known of a shard without its bytes.
+struct Digest {
+  uint64_t hash = 0;  // of the dense bytes
+  bool has_nan = false;
+  friend bool operator==(const Digest&, const Digest&) = default;
+};
+
 struct Fetched {
   RequestId request;
   absl::Status status;
-  Payload bytes;  // dense, row-major
+  Payload bytes;       // dense, row-major
+  Digest digest = {};  // instead of the bytes where that was asked for
   friend bool operator==(const Fetched&, const Fetched&) = default;
 };
 
@@ -220,6 +228,7 @@ struct FetchShard {
   RequestId request;
   BufferId buffer;
   int device = 0;
+  bool digest = false;  // instead of the bytes
   friend bool operator==(const FetchShard&, const FetchShard&) = default;
 };
 

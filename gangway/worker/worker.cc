@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gangway/base/check.h"
 #include "gangway/base/status.h"
+#include "gangway/worker/digest.h"
 
 namespace gangway::worker {
 namespace {
@@ -398,28 +399,32 @@ void Worker::On(net::FetchShard message) {
                       {}});
     return;
   }
-  Fetch(message.request, (*buffer)[message.device]);
+  Fetch(message, (*buffer)[message.device]);
 }
 
-void Worker::Fetch(net::RequestId request, const store::Shard& shard) {
+void Worker::Fetch(const net::FetchShard& asked, const store::Shard& shard) {
   std::weak_ptr<Worker*> weak = self_;
   std::shared_ptr<Executor> loop = options_.loop;
   if (shard.pending()) {
-    shard.OnSettled([weak, loop, request, shard] {
-      loop->Post([weak, request, shard] {
-        if (auto self = weak.lock()) (*self)->Fetch(request, shard);
+    shard.OnSettled([weak, loop, asked, shard] {
+      loop->Post([weak, asked, shard] {
+        if (auto self = weak.lock()) (*self)->Fetch(asked, shard);
       });
     });
     return;
   }
   auto value = shard.Value();
   if (!value.ok()) {
-    Send(net::Fetched{request, value.status(), {}});
+    Send(net::Fetched{asked.request, value.status(), {}});
     return;
   }
-  ReadBytes(*value, [weak, loop, request](const absl::StatusOr<net::Payload>& bytes) {
-    loop->Post([weak, request, bytes] {
-      if (auto self = weak.lock()) (*self)->Send(net::Fetched{request, bytes.status(), bytes.value_or(net::Payload())});
+  const DType dtype = (*value)->type().dtype;
+  ReadBytes(*value, [weak, loop, asked, dtype](const absl::StatusOr<net::Payload>& bytes) {
+    net::Fetched fetched{asked.request, bytes.status(), {}};
+    if (bytes.ok() && asked.digest) fetched.digest = DigestOf(bytes->view(), dtype);
+    if (bytes.ok() && !asked.digest) fetched.bytes = *bytes;
+    loop->Post([weak, fetched] {
+      if (auto self = weak.lock()) (*self)->Send(fetched);
     });
   });
 }

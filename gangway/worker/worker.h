@@ -112,7 +112,7 @@ class Worker {
   void ReceivePart(const std::shared_ptr<Task>& task, net::BufferId buffer, DType dtype,
                    const net::CopyBuffer::Receive& receive);
 
-  void Fetch(net::RequestId request, const store::Shard& shard);
+  void Fetch(const net::FetchShard& asked, const store::Shard& shard);
   // Puts a value for a task; an error of the value is the task's.
   void CallClient(TaskId task, int callback, std::string operands, device::HostCallbacks::Answer answer);
   void PutPart(const std::shared_ptr<Task>& task, Place target, absl::StatusOr<device::BufferRef> value);

@@ -143,6 +143,8 @@ class FrameWriter {
     to->set_request(m.request.value());
     Fill(m.status, to->mutable_status());
     AddPayload(m.bytes, to->mutable_bytes());
+    to->set_hash(m.digest.hash);
+    to->set_has_nan(m.digest.has_nan);
   }
   void Put(const HostCall& m, wire::Message* out) {
     auto* to = out->mutable_host_call();
@@ -253,6 +255,7 @@ class FrameWriter {
     to->set_request(m.request.value());
     to->set_buffer(m.buffer.value());
     to->set_device(m.device);
+    to->set_digest(m.digest);
   }
   void Put(const FreeBuffers& m, wire::Message* out) {
     for (BufferId id : m.buffers) out->mutable_free_buffers()->add_buffers(id.value());
@@ -429,6 +432,7 @@ class BatchParser {
       case wire::Message::kFetched: {
         Fetched to{RequestId(m.fetched().request()), FromWire(m.fetched().status()), {}};
         GW_RETURN_IF_ERROR(TakePayload(m.fetched().bytes(), &to.bytes));
+        to.digest = {m.fetched().hash(), m.fetched().has_nan()};
         return to;
       }
       case wire::Message::kHostCall: {
@@ -472,7 +476,7 @@ class BatchParser {
       }
       case wire::Message::kFetchShard:
         return FetchShard{RequestId(m.fetch_shard().request()), BufferId(m.fetch_shard().buffer()),
-                          m.fetch_shard().device()};
+                          m.fetch_shard().device(), m.fetch_shard().digest()};
       case wire::Message::kFreeBuffers:
         return FreeBuffers{Ids<BufferId>(m.free_buffers().buffers())};
       case wire::Message::kPoisonBuffers:

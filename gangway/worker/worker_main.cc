@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<net::Channel>> Connect(const RunWorkerOptions& op
 absl::Status RunWorkerOn(device::Client& client, std::unique_ptr<net::Channel> channel,
                          const RunWorkerOptions& options) {
   auto loop = std::make_shared<Strand>();
-  SystemClock clock;
+  static const SystemClock clock;  // launches still read it when this connection is over
   // Goes after the gangs, whose collectives it carries.
   GW_ASSIGN_OR_RETURN_WITH(std::shared_ptr<net::Fabric> fabric, net::MakeUcxFabric(),
                            absl::StrCat("worker ", options.name));

@@ -25,13 +25,14 @@ CXX_FOLDERS := $(wildcard gangway examples fuzz tests bench)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build executable demo test sanitize bench lint format lock clean check-address check-thread \
-  check-lint check-cc check-text check-py
+  check-lint check-cc check-text check-py check-tidy
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    set up, build, train examples/train_transformer.py on $(DEVICES) devices; results in $(OUT)/"
 	@echo "make test    set up, build, run every test (C++, text, Python) and the linters"
 	@echo "make sanitize  the tests of what parses bytes or has threads, under address, undefined and thread sanitizers"
+	@echo "make check-tidy  clang-tidy over gangway/ (some minutes)"
 	@echo "make setup   Debian packages (packages.txt) and .venv (requirements.lock)"
 	@echo "make build   the executable build/gangway and the test programs"
 	@echo "make bench   the benchmarks, beside native JAX; one JSON line per figure"
@@ -127,6 +128,11 @@ check-address check-thread: $(STAMPS)/venv
 	failed=; for test in $(TESTS); do \
 	  echo "$@: $$test"; build-$@/$$test --gtest_brief=1 || failed="$$failed $$test"; \
 	done; test -z "$$failed" || { echo "$@:$$failed failed" >&2; exit 1; }
+
+# Minutes of every core: not part of 'make test'.
+check-tidy: build
+	@git ls-files 'gangway/*.cc' | grep -v _test.cc | xargs -n 8 -P $(JOBS) \
+	  clang-tidy -quiet -extra-arg=-Wno-unknown-warning-option -p build
 
 bench: executable
 	python bench/train.py

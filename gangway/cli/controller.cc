@@ -18,6 +18,7 @@
 #include "gangway/cli/program_file.h"
 #include "gangway/cli/signals.h"
 #include "gangway/cli/status_file.h"
+#include "gangway/cli/tenants_file.h"
 #include "gangway/cli/tls_files.h"
 #include "gangway/controller/controller_server.h"
 #include "gangway/hlo/text.h"
@@ -36,6 +37,7 @@ struct ControllerCommandOptions {
   double device_wait_seconds = 60;
   double heartbeat_seconds = 5;
   TlsFiles tls;
+  std::string tenants;
   std::string http;  // "": no status page
   std::string status_file;
   std::string dump_folder;
@@ -84,6 +86,11 @@ absl::Status ServeClients(const ControllerCommandOptions& options) {
   server_options.controller.compile = controller::CompileArtifact;
   server_options.controller.heartbeat = absl::Seconds(options.heartbeat_seconds);
   server_options.controller.scheduler.horizon = absl::Milliseconds(20);
+  GW_ASSIGN_OR_RETURN(server_options.controller.tenants, ReadTenants(options.tenants));
+  if (options.tenants.empty() && !IsLoopback(options.listen)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("clients from other machines need tokens: --listen=", options.listen, " goes with --tenants"));
+  }
   if (!options.dump_folder.empty()) server_options.controller.compile = CompileAndDump(options.dump_folder);
   GW_ASSIGN_OR_RETURN(server_options.controller.inspect, MakeInspectOptions(options.checks));
   server_options.controller.log = [](const std::string& line) { spdlog::info("{}", line); };
@@ -142,6 +149,8 @@ void AddControllerCommand(CLI::App& app, Action* action) {
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
   AddTlsOptions(*command, &options->tls);
+  command->add_option("--tenants", options->tenants,
+                      "JSON file of those who may use the cluster: name, token, weight, max_priority, max_sessions");
   command->add_option("--http", options->http,
                       "Address of the status page, metrics and traces, 127.0.0.1:PORT; default: none");
   command->add_option("--status-file", options->status_file,

@@ -139,6 +139,7 @@ absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& opti
   if (!options.dump_folder.empty()) {
     controller_options.command.push_back(absl::StrCat("--dump=", options.dump_folder));
   }
+  if (!options.tenants.empty()) controller_options.command.push_back(absl::StrCat("--tenants=", options.tenants));
   if (options.http_port >= 0) {
     controller_options.command.push_back(absl::StrCat("--http=127.0.0.1:", options.http_port));
   }

@@ -26,6 +26,7 @@ struct LocalClusterOptions {
   std::string dump_folder;  // "" for none
   CheckOptions checks;
   bool deterministic = false;
+  std::string tenants;  // file of those who may use it; "": everyone
   std::string log_level = "warn";
 };
 

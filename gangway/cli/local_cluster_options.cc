@@ -25,6 +25,7 @@ void AddLocalClusterOptions(CLI::App& command, LocalClusterOptions* options) {
   command.add_flag("--deterministic", options->deterministic,
                    "Equal runs give equal bits on the same mesh; on CPUs they do in any case");
   AddCheckOptions(command, &options->checks);
+  command.add_option("--tenants", options->tenants, "JSON file of those who may use the cluster, and their shares");
   command.add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();
 }
 

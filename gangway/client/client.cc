@@ -114,6 +114,7 @@ absl::StatusOr<Client> Client::Connect(const ConnectOptions& options) {
   v1::Open* open = request.mutable_open();
   open->set_name(options.name);
   open->set_tenant(options.tenant);
+  open->set_token(options.token);
   open->set_weight(options.weight);
   open->set_priority(options.priority);
   GW_ASSIGN_OR_RETURN(v1::Response opened, client.connection_->Ask(std::move(request), "the session to open"));

@@ -31,6 +31,7 @@ struct ConnectOptions {
   std::string address;  // host:port of a server, where JAX's clients connect too
   std::string name;     // for the server's logs and errors
   std::string tenant;
+  std::string token;  // the tenant's, where the cluster asks for one
   double weight = 1;  // of its share of the devices
   int priority = 0;   // a launch of a higher one goes before all waiting ones of lower
   absl::Duration timeout = absl::Seconds(60);

@@ -235,7 +235,7 @@ absl::Status CheckMembers(const Op& op, absl::Span<const Member> members, int64_
   return absl::OkStatus();
 }
 
-int ExchangePieces(const Op& op, absl::Span<const Member> members, int threads) {
+int ExchangePieces(absl::Span<const Member> members, int threads) {
   int64_t bytes = 0;
   for (const Array& operand : members[0].operands) {
     if (StorageBits(operand.dtype) < 8) return 1;  // two pieces could meet in one byte

@@ -22,7 +22,7 @@ absl::Status CheckExchange(const Op& op, absl::Span<const Member> members);
 absl::Status CheckMembers(const Op& op, absl::Span<const Member> members, int64_t group_size);
 
 // Into how many independent pieces the work may be cut when `threads` can share it; 1 when it is not worth it.
-int ExchangePieces(const Op& op, absl::Span<const Member> members, int threads);
+int ExchangePieces(absl::Span<const Member> members, int threads);
 
 // Does piece `piece` of `pieces`; all of them, in any order or at the same time, are the collective. `group` is the
 // index of the members' group in the op. For all-reduce and broadcast a result may be its own operand's memory.

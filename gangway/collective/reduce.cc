@@ -25,17 +25,22 @@ struct Product {
     return static_cast<T>(a * b);
   }
 };
-// NaN wins: `a != a` is false for everything else.
+// False for what has no NaN.
+template <typename T>
+bool IsNan(T a) {
+  return a != a;  // NOLINT(misc-redundant-expression)
+}
+// NaN wins.
 struct Min {
   template <typename T>
   T operator()(T a, T b) const {
-    return (a < b || a != a) ? a : b;
+    return (a < b || IsNan(a)) ? a : b;
   }
 };
 struct Max {
   template <typename T>
   T operator()(T a, T b) const {
-    return (a > b || a != a) ? a : b;
+    return (a > b || IsNan(a)) ? a : b;
   }
 };
 struct And {

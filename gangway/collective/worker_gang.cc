@@ -128,7 +128,7 @@ void WorkerGang::Hold(std::unique_ptr<Meeting> meeting, int last_rank) {
     Poison(status);
     return Finish(std::move(meeting), status, last_rank);
   }
-  const int pieces = ExchangePieces(*meeting->op, members, crew_->threads());
+  const int pieces = ExchangePieces(members, crew_->threads());
   if (pieces == 1) {
     Exchange(*meeting->op, meeting->group, members, 0, 1);
     return Finish(std::move(meeting), absl::OkStatus(), last_rank);

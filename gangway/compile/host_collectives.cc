@@ -88,6 +88,7 @@ class Hosting {
   Instruction* Call(hlo::Computation* computation, const Shape& shape, std::vector<Instruction*> operands,
                     hlo::CustomCallAttr attr) {
     std::vector<Shape> operand_shapes;
+    operand_shapes.reserve(operands.size());
     for (const Instruction* operand : operands) operand_shapes.push_back(WithRowMajorLayout(operand->shape()));
     attr.operand_shapes_with_layout = std::move(operand_shapes);
     return computation->Add(Opcode::kCustomCall, WithRowMajorLayout(shape), std::move(operands), std::move(attr));

@@ -105,6 +105,7 @@ struct SessionInfo {
   double weight = 1;
   int priority = 0;  // a launch of a higher one goes before all waiting ones of lower
   std::function<void(HostCall)> on_host_call = nullptr;  // on the loop; null: the session's programs may call nobody
+  std::string token = "";                                // of the tenant, where the cluster asks for one
 };
 
 // Bytes of one device.
@@ -126,6 +127,9 @@ class Controller {
   // What `calls` have a worker do leaves in one message for each worker, unless it has to wait for the scheduler.
   virtual void Together(absl::FunctionRef<void()> calls) { calls(); }
 
+  // Whether that session may be opened; makes it the tenant's whose token it shows, with the tenant's share.
+  // PERMISSION_DENIED: nobody has that token. RESOURCE_EXHAUSTED: the tenant has as many sessions as it may.
+  virtual absl::Status Admit(SessionInfo* info) const { return absl::OkStatus(); }
   virtual SessionId OpenSession(SessionInfo info) = 0;
   // Frees every array and program the session owns; running programs finish first. Unknown ids are ignored.
   virtual void CloseSession(SessionId session) = 0;

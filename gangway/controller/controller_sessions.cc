@@ -11,6 +11,27 @@
 namespace gangway::controller {
 using sched::GangId;
 
+absl::Status RuntimeController::Admit(SessionInfo* info) const {
+  GW_CHECK(loop_->InLoop());
+  if (options_.tenants.open()) return absl::OkStatus();
+  const Tenant* tenant = options_.tenants.Find(info->token);
+  if (tenant == nullptr) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("session ", info->name, ": ",
+                     info->token.empty() ? "this cluster wants a tenant's token" : "no tenant has this token"));
+  }
+  const auto sessions = std::count_if(sessions_.begin(), sessions_.end(),
+                                      [&](const auto& entry) { return entry.second.info.tenant == tenant->name; });
+  if (tenant->max_sessions > 0 && sessions >= tenant->max_sessions) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("tenant ", tenant->name, " has ", sessions, " sessions, as many as it may"));
+  }
+  info->tenant = tenant->name;
+  info->weight = tenant->weight;
+  info->priority = std::min(info->priority, tenant->max_priority);
+  return absl::OkStatus();
+}
+
 SessionId RuntimeController::OpenSession(SessionInfo info) {
   GW_CHECK(loop_->InLoop());
   const SessionId id(next_session_++);
@@ -51,7 +72,7 @@ void RuntimeController::CloseSession(SessionId id) {
   }
   for (size_t island = 0; island < session->tenants.size(); ++island) {
     if (session->tenants[island].value() < 0) continue;
-    schedulers_.at(static_cast<int>(island)).RemoveTenant(session->tenants[island]);
+    ForgetSchedulerTenant(session->info, static_cast<int>(island), session->tenants[island]);
   }
   for (DeviceId device : session->sliced) --slices_on_[device.value()];
   std::erase(memory_queue_, id);
@@ -87,6 +108,25 @@ absl::Status RuntimeController::CheckSession(SessionId id) const {
 
 sched::GangScheduler& RuntimeController::SchedulerOf(int island) {
   return schedulers_.try_emplace(island, options_.scheduler).first->second;
+}
+
+// A tenant's sessions of one priority share its share; who is nobody's has one of its own.
+sched::TenantId RuntimeController::SchedulerTenant(const SessionInfo& info, int island) {
+  auto add = [&] {
+    return SchedulerOf(island).AddTenant(info.tenant.empty() ? info.name : info.tenant, info.weight, info.priority);
+  };
+  if (info.tenant.empty()) return add();
+  SharedTenant& shared = shared_tenants_[{island, info.tenant, info.priority}];
+  if (shared.sessions++ == 0) shared.id = add();
+  return shared.id;
+}
+
+void RuntimeController::ForgetSchedulerTenant(const SessionInfo& info, int island, sched::TenantId tenant) {
+  if (auto shared = shared_tenants_.find({island, info.tenant, info.priority}); shared != shared_tenants_.end()) {
+    if (--shared->second.sessions > 0) return;
+    shared_tenants_.erase(shared);
+  }
+  schedulers_.at(island).RemoveTenant(tenant);
 }
 
 const sched::GangScheduler* RuntimeController::scheduler(int island) const {
@@ -148,8 +188,7 @@ void RuntimeController::Drain(SessionId id, SessionRecord& session) {
         session.tenants.resize(task.island + 1, sched::TenantId(-1));
       }
       sched::TenantId& tenant = session.tenants[task.island];
-      if (tenant.value() < 0)
-        tenant = scheduler.AddTenant(session.info.name, session.info.weight, session.info.priority);
+      if (tenant.value() < 0) tenant = SchedulerTenant(session.info, task.island);
       if (!scheduler.Submit({GangId(task.id.value()), tenant, task.devices, task.cost}, clock_.Now())) return;
     }
     Command next = TakeFront(session);

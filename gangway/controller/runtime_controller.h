@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "gangway/controller/inspection.h"
 #include "gangway/controller/launch_journal.h"
 #include "gangway/controller/records.h"
+#include "gangway/controller/tenants.h"
 #include "gangway/net/channel.h"
 #include "gangway/resource/relocation.h"
 
@@ -37,6 +39,7 @@ struct ControllerOptions {
   // How often workers are to be heard of. One that says nothing for twice as long is lost.
   absl::Duration heartbeat = absl::Seconds(5);
   sched::SchedulerOptions scheduler;
+  TenantTable tenants;              // open: whoever reaches the cluster may use it
   size_t journal_capacity = 16384;  // launches remembered after they are over
   // Commands a session may have waiting behind the scheduler before it is refused more.
   size_t max_held_commands = 1 << 20;
@@ -87,6 +90,7 @@ class RuntimeController final : public Controller {
   Executor& loop() override { return *loop_; }
   const std::vector<DeviceInfo>& devices() const override { return devices_; }
   void Together(absl::FunctionRef<void()> calls) override;
+  absl::Status Admit(SessionInfo* info) const override;
   SessionId OpenSession(SessionInfo info) override;
   void CloseSession(SessionId session) override;
   absl::StatusOr<std::vector<DeviceId>> MakeSlice(SessionId session, const resource::SliceRequest& request) override;
@@ -185,6 +189,8 @@ class RuntimeController final : public Controller {
   // A launch is over: into the journal (controller_observe.cc).
   void Note(const TaskRecord& task);
   sched::GangScheduler& SchedulerOf(int island);
+  sched::TenantId SchedulerTenant(const SessionInfo& info, int island);
+  void ForgetSchedulerTenant(const SessionInfo& info, int island, sched::TenantId tenant);
 
   // --- memory (controller_memory.cc) ---
   // Null for what is too small to be counted.
@@ -279,7 +285,12 @@ class RuntimeController final : public Controller {
   absl::flat_hash_map<TaskId, std::shared_ptr<TaskRecord>> tasks_;
   absl::flat_hash_map<net::RequestId, Request> requests_;
   std::map<int, sched::GangScheduler> schedulers_;  // by island
-  std::vector<int> slices_on_;                      // by device: how many slices it is part of
+  struct SharedTenant {
+    sched::TenantId id;
+    int sessions = 0;  // that launched something there
+  };
+  std::map<std::tuple<int, std::string, int>, SharedTenant> shared_tenants_;  // by island, tenant, priority
+  std::vector<int> slices_on_;  // by device: how many slices it is part of
   uint64_t next_session_ = 1, next_array_ = 1, next_program_ = 1, next_deployment_ = 1, next_task_ = 1,
            next_request_ = 1;
   int64_t pending_launches_ = 0;

@@ -58,6 +58,7 @@ controller::SessionInfo InfoOf(const GrpcIfrtSessionMetadata& metadata, const gr
   controller::SessionInfo info;
   info.name = context.peer();
   const auto& attributes = metadata.initialization_data().attributes();
+  if (auto it = attributes.find("token"); it != attributes.end()) info.token = it->second.string_value();
   if (auto it = attributes.find("tenant"); it != attributes.end()) info.tenant = it->second.string_value();
   // Clients of JAX can only send whole numbers.
   if (auto it = attributes.find("weight"); it != attributes.end()) {

@@ -80,6 +80,8 @@ void Session::Open() {
     if (self == nullptr || self->closed_) return call.answer(absl::CancelledError("the client is gone"));
     self->host_calls_.Call(std::move(call));
   };
+  admission_ = controller_.Admit(&info);
+  if (!admission_.ok()) return spdlog::warn("{}", std::string(admission_.message()));
   id_ = controller_.OpenSession(std::move(info));
 }
 
@@ -91,7 +93,7 @@ void Session::Close() {
   arrays_.clear();
   futures_.clear();
   executables_.clear();
-  controller_.CloseSession(id_);
+  if (admission_.ok()) controller_.CloseSession(id_);
 }
 
 void Session::Handle(std::unique_ptr<IfrtRequest> request) {
@@ -138,6 +140,8 @@ void Session::ExpireWait(absl::Time now) {
 
 void Session::Dispatch(const IfrtRequest& request) {
   Reply reply(sink_, request);
+  // Of a session that ends before its first answer the client could only tell that it ended.
+  if (!admission_.ok()) return reply.Fail(admission_);
   if (spdlog::should_log(spdlog::level::trace)) {
     spdlog::trace("session {}: {}", options_.session_id, request.ShortDebugString().substr(0, 400));
   }

@@ -116,6 +116,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::shared_ptr<HostBuffers> host_buffers_;  // shared with RPC threads that outlive the session
   const Options options_;
   std::shared_ptr<const Reply::Sink> sink_;
+  absl::Status admission_;  // whether the controller lets it in
   controller::SessionId id_;
   bool closed_ = false;
   // The host buffer that the first request of the queue waits for, and since when.

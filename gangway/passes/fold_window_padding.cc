@@ -4,6 +4,7 @@
 
 #include "gangway/hlo/builder.h"
 #include "gangway/passes/passes.h"
+#include "gangway/passes/replace_each.h"
 
 namespace gangway::passes {
 namespace {
@@ -62,21 +63,7 @@ bool Fold(Instruction* gradient, Builder& builder) {
 }  // namespace
 
 absl::StatusOr<bool> RunFoldWindowPadding(hlo::Module& module) {
-  bool changed = false;
-  for (const auto& computation : module.computations()) {
-    std::vector<Instruction*> gradients;
-    for (const auto& instruction : computation->instructions()) {
-      if (instruction->opcode() == Opcode::kSelectAndScatter) gradients.push_back(instruction.get());
-    }
-    Builder builder(computation.get());
-    bool changed_here = false;
-    for (Instruction* gradient : gradients) changed_here |= Fold(gradient, builder);
-    if (!changed_here) continue;
-    computation->RemoveDead();
-    computation->SortTopologically();
-    changed = true;
-  }
-  return changed;
+  return ReplaceEach(module, Opcode::kSelectAndScatter, Fold);
 }
 
 }  // namespace gangway::passes

@@ -7,6 +7,7 @@
 #include "gangway/eval/evaluate.h"
 #include "gangway/hlo/builder.h"
 #include "gangway/passes/passes.h"
+#include "gangway/passes/replace_each.h"
 
 namespace gangway::passes {
 namespace {
@@ -104,22 +105,6 @@ bool Replace(Instruction* scatter, Builder& builder) {
 
 }  // namespace
 
-absl::StatusOr<bool> RunScatterToUpdate(hlo::Module& module) {
-  bool changed = false;
-  for (const auto& computation : module.computations()) {
-    std::vector<Instruction*> scatters;
-    for (const auto& instruction : computation->instructions()) {
-      if (instruction->opcode() == Opcode::kScatter) scatters.push_back(instruction.get());
-    }
-    Builder builder(computation.get());
-    bool changed_here = false;
-    for (Instruction* scatter : scatters) changed_here |= Replace(scatter, builder);
-    if (!changed_here) continue;
-    computation->RemoveDead();
-    computation->SortTopologically();
-    changed = true;
-  }
-  return changed;
-}
+absl::StatusOr<bool> RunScatterToUpdate(hlo::Module& module) { return ReplaceEach(module, Opcode::kScatter, Replace); }
 
 }  // namespace gangway::passes

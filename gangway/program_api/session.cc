@@ -126,13 +126,16 @@ void Session::Answer(uint64_t id, const absl::Status& status) {
 }
 
 absl::Status Session::Open(uint64_t id, const v1::Open& open) {
-  if (std::exchange(open_, true)) return absl::FailedPreconditionError("the session is open already");
+  if (open_) return absl::FailedPreconditionError("the session is open already");
   controller::SessionInfo info;
   info.name = open.name().empty() ? peer_ : open.name();
   info.tenant = open.tenant();
   if (open.weight() > 0) info.weight = open.weight();
   info.priority = open.priority();
+  info.token = open.token();
+  GW_RETURN_IF_ERROR(controller_.Admit(&info));
   session_ = controller_.OpenSession(std::move(info));
+  open_ = true;
   v1::Response response = ResponseTo(id);
   for (const controller::DeviceInfo& device : controller_.devices()) {
     auto* to = response.mutable_open()->add_devices();

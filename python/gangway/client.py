@@ -13,23 +13,28 @@ from gangway.program import Programs, Tracer
 from gangway.wire import Connection, GangwayError
 
 
-def connect(address=None, *, name="", tenant="", weight=1.0, priority=0, timeout=30):
-    """A session on the server at `address` (default: GANGWAY_ADDRESS). Its end frees all that it made."""
+def connect(address=None, *, name="", tenant="", weight=1.0, priority=0, token=None, timeout=30):
+    """A session on the server at `address` (default: GANGWAY_ADDRESS). Its end frees all that it made.
+
+    `token` is the tenant's, where the cluster asks for one (default: GANGWAY_TOKEN).
+    """
     address = address or os.environ.get("GANGWAY_ADDRESS")
     if not address:
         raise GangwayError("no Gangway server is known: set GANGWAY_ADDRESS=host:port, or use 'gangway run'")
-    return Client(Connection(address, timeout), name, tenant, weight, priority)
+    token = token if token is not None else os.environ.get("GANGWAY_TOKEN", "")
+    who = {"name": name, "tenant": tenant, "weight": weight, "priority": priority, "token": token}
+    return Client(Connection(address, timeout), who)
 
 
 class Client:
     """A session. Thread-safe, but for tracing."""
 
-    def __init__(self, connection, name, tenant, weight, priority):
+    def __init__(self, connection, who):
         self.connection = connection
         self._numbers = itertools.count(1)
         self._garbage = []
         self._garbage_lock = threading.Lock()
-        opened = connection.ask(open={"name": name, "tenant": tenant, "weight": weight, "priority": priority})
+        opened = connection.ask(open=who)
         self.devices = list(opened.open.devices)
         self.program = Programs(self)
 

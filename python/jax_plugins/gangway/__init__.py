@@ -2,7 +2,8 @@
 
     GANGWAY_ADDRESS=host:port JAX_PLATFORMS=gangway python script.py
 
-GANGWAY_WEIGHT, a whole number, is this client's share of devices that others use too; GANGWAY_TENANT names it.
+GANGWAY_WEIGHT, a whole number, is this client's share of devices that others use too; GANGWAY_TENANT names it. A
+cluster with tenants asks for GANGWAY_TOKEN instead, which says whose share it is.
 
 `gangway run` sets these variables and PYTHONPATH. JAX's own client of the IFRT-proxy protocol does the talking; here
 are the registration, and adaptations of what JAX would do in its own process. It runs host callbacks on a local CPU
@@ -74,6 +75,8 @@ def _share():
     share = {}
     if tenant := os.environ.get("GANGWAY_TENANT"):
         share["tenant"] = tenant.encode()
+    if token := os.environ.get("GANGWAY_TOKEN"):
+        share["token"] = token.encode()
     if weight := os.environ.get("GANGWAY_WEIGHT"):
         share["weight"] = int(weight)
     return share

@@ -86,6 +86,11 @@ absl::Status PjrtBuffer::BeginUse() {
   return absl::OkStatus();
 }
 
+bool PjrtBuffer::UsedByOthers() const {
+  absl::MutexLock lock(&mutex_);
+  return uses_ > 1;
+}
+
 void PjrtBuffer::EndUse() {
   PJRT_Buffer* unused = nullptr;
   {
@@ -250,14 +255,21 @@ BufferRef PjrtBuffer::CopyTo(Device& target) {
     args.dst_device = device.handle();
     if (status.ok() && args.buffer == nullptr) status = DeletedError();
     if (status.ok()) status = self->instance_->Call(self->instance_->api().PJRT_Buffer_CopyToDevice, args);
-    self->EndUse();
-    if (!status.ok()) return there.Set(status);
-    copy->Fulfil(args.dst_buffer);
     GW_PJRT_ARGS(PJRT_Buffer_ReadyEvent_Args, ready);
-    ready.buffer = args.dst_buffer;
-    status = self->instance_->Call(self->instance_->api().PJRT_Buffer_ReadyEvent, ready);
-    if (!status.ok()) return there.Set(status);
-    Forward(ToFuture(self->instance_->plugin, ready.event), there);
+    if (status.ok()) {
+      copy->Fulfil(args.dst_buffer);
+      ready.buffer = args.dst_buffer;
+      status = self->instance_->Call(self->instance_->api().PJRT_Buffer_ReadyEvent, ready);
+    }
+    if (!status.ok()) {
+      self->EndUse();
+      return there.Set(status);
+    }
+    // In use until the bytes are there, which may be later.
+    ToFuture(self->instance_->plugin, ready.event).OnReady([self, there](const absl::StatusOr<Unit>& arrived) {
+      self->EndUse();
+      there.Set(arrived);
+    });
   });
   return copy;
 }

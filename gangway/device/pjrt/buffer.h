@@ -37,6 +37,8 @@ class PjrtBuffer final : public Buffer, public std::enable_shared_from_this<Pjrt
   // A use keeps the memory although Delete is called. FAILED_PRECONDITION when it is already.
   absl::Status BeginUse();
   void EndUse();
+  // Somebody uses it beside one who asks because he does.
+  bool UsedByOthers() const;
 
   // Ready when WaitForHandle does not block.
   const Future<Unit>& available() const { return available_; }

@@ -207,16 +207,20 @@ absl::Status PjrtExecutable::LaunchWith(Queued& queued, PJRT_ExecuteContext* con
   const std::shared_ptr<const Instance>& instance = queued.device->instance();
   GW_ASSIGN_OR_RETURN_WITH(PJRT_LoadedExecutable * handle, program_->HandleFor(instance), "loading the program");
   std::vector<PJRT_Buffer*> arguments;
+  std::vector<int64_t> kept = queued.options.keep_inputs;
   for (size_t i = 0; i < queued.inputs.size(); ++i) {
     if (fiber != nullptr) WaitOn(*fiber, queued.inputs[i]->available());
     GW_ASSIGN_OR_RETURN_WITH(PJRT_Buffer * argument, queued.inputs[i]->WaitForHandle(), absl::StrCat("input ", i));
     arguments.push_back(argument);
+    // A copy that is under way reads it: given away now, it would come when this launch is over, and devices that wait
+    // for the copy may be those that this launch waits for.
+    if (queued.inputs[i]->UsedByOthers()) kept.push_back(static_cast<int64_t>(i));
   }
   PJRT_ExecuteOptions options = {};
   options.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE;
   options.context = context;
-  options.non_donatable_input_indices = queued.options.keep_inputs.data();
-  options.num_non_donatable_input_indices = queued.options.keep_inputs.size();
+  options.non_donatable_input_indices = kept.data();
+  options.num_non_donatable_input_indices = kept.size();
   PJRT_Buffer* const* argument_list = arguments.data();
   PJRT_Buffer** result_list = results.data();
   PJRT_Event* complete = nullptr;

@@ -25,6 +25,9 @@ def outcomes(tmp_path_factory):
 @pytest.mark.parametrize("name", NAMES)
 def test_program(name, outcomes):
     native, gangway = outcomes
+    missing = native[name].description.get("error", "")
+    if missing.startswith("ModuleNotFoundError"):
+        pytest.skip(f"not part of this JAX: {missing}")
     assert_same(name, gangway[name], native[name])
 
 

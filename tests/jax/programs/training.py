@@ -46,6 +46,13 @@ def clipped_adamw_with_a_schedule():
     return _train(m, w, places, lambda w, x: jnp.mean(jnp.sin(x @ w["a"] + w["b"]) ** 2), batch, optimizer, 5)
 
 
+def trained_again_and_again():
+    # Donated state may still be on its way to other devices: each beginning is another chance to hang.
+    for _ in range(12):
+        result = clipped_adamw_with_a_schedule()
+    return result
+
+
 def embedding_and_attention():
     m = mesh(data=4, model=2)
     w = {"embed": normal(32, 16) * 0.5, "qkv": normal(3, 16, 4, 4, seed=1) * 0.3, "out": normal(4, 4, 16, seed=2) * 0.3}

@@ -9,6 +9,7 @@
 #include "gangway/controller/runtime_controller.h"
 
 namespace gangway::controller {
+
 using sched::GangId;
 
 absl::Status RuntimeController::Admit(SessionInfo* info) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "absl/functional/function_ref.h"
 #include "gangway/mesh/geometry.h"
 #include "gangway/partition/other_mesh.h"
 #include "gangway/partition/permute_pairs.h"
@@ -219,33 +220,31 @@ class StageEmitter {
   }
 
   Instruction* Gather(const ReshardStep& step, Instruction* x) {
-    Holders holders = step.before;
-    for (const std::vector<int>& digits : ByDim(Released(step))) {
-      Holders next = holders;
-      for (int digit : digits) next[digit] = kLocal;
-      const AxisList axes = AxesOf(digits, step.before);
-      if (const int64_t dim = LeadingDim(digits, next); dim >= 0) {
-        x = collectives_.AllGather(x, dim, mesh_, axes);
-      } else {
-        x = JoinFront(ToFront(x, holders, digits), digits.size());
-        x = FromFront(collectives_.AllGather(x, 0, mesh_, axes), next, digits);
-      }
-      holders = next;
-    }
-    return x;
+    return Lengthen(step, x, [this](Instruction* part, int64_t dim, const AxisList& axes) {
+      return collectives_.AllGather(part, dim, mesh_, axes);
+    });
   }
 
   Instruction* Spread(const ReshardStep& step, Instruction* x) {
+    return Lengthen(step, x, [this](Instruction* part, int64_t dim, const AxisList& axes) {
+      return PlaceInIdentity(part, dim, axes);
+    });
+  }
+
+  // The digits that the step releases become local: `lengthen` makes of a part a dimension as long as all parts over
+  // the axes together, for one array dimension after the other.
+  Instruction* Lengthen(const ReshardStep& step, Instruction* x,
+                        absl::FunctionRef<Instruction*(Instruction*, int64_t, const AxisList&)> lengthen) {
     Holders holders = step.before;
     for (const std::vector<int>& digits : ByDim(Released(step))) {
       Holders next = holders;
       for (int digit : digits) next[digit] = kLocal;
       const AxisList axes = AxesOf(digits, step.before);
       if (const int64_t dim = LeadingDim(digits, next); dim >= 0) {
-        x = PlaceInIdentity(x, dim, axes);
+        x = lengthen(x, dim, axes);
       } else {
         x = JoinFront(ToFront(x, holders, digits), digits.size());
-        x = FromFront(PlaceInIdentity(x, 0, axes), next, digits);
+        x = FromFront(lengthen(x, 0, axes), next, digits);
       }
       holders = next;
     }

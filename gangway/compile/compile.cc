@@ -166,6 +166,7 @@ class Compilation {
   absl::Status Serialize() {
     const std::unique_ptr<hlo::Module> lowered = program_.per_device->Clone();
     DropSinks(lowered.get());
+    GW_RETURN_IF_ERROR(passes::RunFlattenDots(*lowered).status());
     if (options_.host_collectives) {
       GW_RETURN_IF_ERROR(HostCollectives(lowered.get()));
       // The plugin runs it on one device; the partitions meet in the collective library.

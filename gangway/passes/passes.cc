@@ -19,6 +19,7 @@ constexpr Pass kPasses[] = {
     {"hoist-collectives", "do collectives of loop invariants before the loop", RunHoistCollectives},
     {"independent-loops", "let each device stop a loop that needs no other device", RunIndependentLoops},
     {"combine-collectives", "join independent all-reduces and all-gathers of the same groups", RunCombineCollectives},
+    {"flatten-dots", "join neighbouring dimensions of dots that play the same part", RunFlattenDots},
 };
 
 }  // namespace

@@ -48,6 +48,9 @@ absl::StatusOr<bool> RunIndependentLoops(hlo::Module& module);
 // Independent all-reduces (and all-gathers) of the same kind and groups become one with several operands.
 absl::StatusOr<bool> RunCombineCollectives(hlo::Module& module);
 
+// Neighbouring dimensions of a dot that play the same part become one. For the program that a plugin compiles.
+absl::StatusOr<bool> RunFlattenDots(hlo::Module& module);
+
 using PassFunction = absl::StatusOr<bool> (*)(hlo::Module&);
 struct Pass {
   absl::string_view name;     // as in --pass=name

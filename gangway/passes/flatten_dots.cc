@@ -1,0 +1,82 @@
+// Dimensions of a dot that lie next to each other and play the same part become one: most dots are then products of
+// two matrices. XLA folds the transpose of a matrix into its product; of an array of more dimensions it makes a copy,
+// and computes whatever is fused into that copy once more.
+#include <algorithm>
+
+#include "gangway/passes/passes.h"
+#include "gangway/passes/replace_each.h"
+
+namespace gangway::passes {
+namespace {
+
+using hlo::Instruction;
+
+int64_t PositionOf(int64_t dim, const DimVector& dims) {
+  const auto at = std::find(dims.begin(), dims.end(), dim);
+  return at == dims.end() ? -1 : at - dims.begin();
+}
+
+// `own` dimensions are paired with the other operand's: two of them are one only where their partners are one too.
+bool BelongTogether(int64_t dim, int64_t next, const DimVector& own, const DimVector& partners) {
+  const int64_t first = PositionOf(dim, own), second = PositionOf(next, own);
+  return first >= 0 && second == first + 1 && partners[second] == partners[first] + 1;
+}
+
+struct Operand {
+  DimVector batch, contracting;
+  DimVector part_of;  // for each old dimension the new one
+  DimVector extents;  // of the new ones
+};
+
+DimVector Renamed(const DimVector& dims, const DimVector& part_of) {
+  DimVector renamed;
+  for (int64_t dim : dims) {
+    if (renamed.empty() || renamed.back() != part_of[dim]) renamed.push_back(part_of[dim]);
+  }
+  return renamed;
+}
+
+Operand Flattened(const Shape& shape, const DimVector& batch, const DimVector& batch_partners,
+                  const DimVector& contracting, const DimVector& contracting_partners) {
+  auto is_free = [&](int64_t dim) { return PositionOf(dim, batch) < 0 && PositionOf(dim, contracting) < 0; };
+  Operand flat;
+  for (int64_t dim = 0; dim < shape.rank(); ++dim) {
+    if (dim > 0 && ((is_free(dim - 1) && is_free(dim)) || BelongTogether(dim - 1, dim, batch, batch_partners) ||
+                    BelongTogether(dim - 1, dim, contracting, contracting_partners))) {
+      flat.extents.back() *= shape.dim(dim);
+    } else {
+      flat.extents.push_back(shape.dim(dim));
+    }
+    flat.part_of.push_back(static_cast<int64_t>(flat.extents.size()) - 1);
+  }
+  flat.batch = Renamed(batch, flat.part_of);
+  flat.contracting = Renamed(contracting, flat.part_of);
+  return flat;
+}
+
+bool Flatten(Instruction* dot, hlo::Builder& builder) {
+  const auto& attr = dot->attr<hlo::DotAttr>();
+  Instruction *lhs = dot->operand(0), *rhs = dot->operand(1);
+  const Operand left =
+      Flattened(lhs->shape(), attr.lhs_batch, attr.rhs_batch, attr.lhs_contracting, attr.rhs_contracting);
+  const Operand right =
+      Flattened(rhs->shape(), attr.rhs_batch, attr.lhs_batch, attr.rhs_contracting, attr.lhs_contracting);
+  const size_t ranks = static_cast<size_t>(lhs->shape().rank() + rhs->shape().rank());
+  if (left.extents.size() + right.extents.size() == ranks) return false;
+  builder.set_metadata(dot->metadata());
+  Instruction* flat = builder.Dot(builder.Reshape(lhs, left.extents), builder.Reshape(rhs, right.extents),
+                                  {.lhs_batch = left.batch,
+                                   .rhs_batch = right.batch,
+                                   .lhs_contracting = left.contracting,
+                                   .rhs_contracting = right.contracting,
+                                   .precision = attr.precision},
+                                  dot->shape().dtype());
+  dot->ReplaceAllUsesWith(builder.Reshape(flat, dot->shape().dims()));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> RunFlattenDots(hlo::Module& module) { return ReplaceEach(module, hlo::Opcode::kDot, Flatten); }
+
+}  // namespace gangway::passes

@@ -1,6 +1,6 @@
 """Where we stand with libraries from PyPI, as a page.
 
-    standing.py ROWS.jsonl [SUITE.jsonl] [--suite ../shared/clients] > docs/libraries.md
+    standing.py ROWS.jsonl [SUITE.jsonl] [--suite ../shared/clients] [--page docs/libraries.md] > docs/libraries.md
 
 ROWS are what run.py --save wrote. SUITE are the lines of the suite of real clients (run_all.py --save there), compared
 with the values of native JAX that lie beside it. Of several rows for one client the last one counts.
@@ -25,6 +25,11 @@ loosely.
 
 def load(path):
     return {row["name"]: row for row in map(json.loads, path.read_text().splitlines())}
+
+
+def page_rows(path):
+    lines = (line.strip("| ").split(" | ") for line in path.read_text().splitlines() if line.startswith("| "))
+    return [row for row in lines if len(row) == 4 and row[0] != "client"]
 
 
 def own_rows(path):
@@ -64,15 +69,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rows", type=pathlib.Path)
     parser.add_argument("suite_rows", type=pathlib.Path, nargs="?")
+    parser.add_argument("--page", type=pathlib.Path, help="the page of before, whose other rows stay")
     parser.add_argument("--suite", type=pathlib.Path, default=ROOT.parent / "shared" / "clients")
     args = parser.parse_args()
     print(HEAD)
     print("| client | library | jax | through Gangway |\n|---|---|---|---|")
-    rows = list(own_rows(args.rows))
+    rows = list(page_rows(args.page)) if args.page else []
+    rows += own_rows(args.rows)
     if args.suite_rows:
         rows += suite_rows(args.suite_rows, args.suite)
-    for row in rows:
-        print(f"| {' | '.join(row)} |")
+    last = {client: row for client, *row in rows}
+    for client in sorted(last, key=lambda client: (not client.startswith("tests/"), client)):
+        print(f"| {' | '.join([client, *last[client]])} |")
 
 
 if __name__ == "__main__":

@@ -351,12 +351,21 @@ TEST(Exchange, WrongShapesAreNamed) {
               HasSubstr("reduce-scatter (key 7): dimension 0 of f32[3] is not a multiple of 2"));
 }
 
+TEST(Op, GroupsMayDifferInSize) {
+  const Op op = *MakeGroupOp(Op(), {4, kNobody, kNobody, 0, 2, 3, 1, 5, kNobody}, 3, 6);
+  EXPECT_EQ(op.groups, (std::vector<std::vector<int>>{{4}, {0, 2, 3}, {1, 5}}));
+  EXPECT_EQ(op.group_of, (std::vector<int>{1, 2, 1, 1, 0, 2}));
+  EXPECT_EQ(op.rank_of, (std::vector<int>{0, 0, 1, 2, 0, 1}));
+}
+
 TEST(Op, GroupsAreChecked) {
   Op op;
   EXPECT_THAT(std::string(MakeGroupOp(op, {0, 1, 2}, 2, 3).status().message()), HasSubstr("do not form groups of 2"));
   EXPECT_THAT(std::string(MakeGroupOp(op, {0, 5}, 2, 2).status().message()), HasSubstr("partition 5 is not one of 2"));
   EXPECT_THAT(std::string(MakeGroupOp(op, {0, 0}, 2, 2).status().message()), HasSubstr("in two places"));
   EXPECT_THAT(std::string(MakeGroupOp(op, {0, 1}, 2, 4).status().message()), HasSubstr("name 2 of 4"));
+  op.kind = Kind::kReduceScatter;
+  EXPECT_THAT(std::string(MakeGroupOp(op, {0, 1, 2, kNobody}, 2, 3).status().message()), HasSubstr("different sizes"));
   op.kind = Kind::kPermute;
   EXPECT_THAT(std::string(MakePermuteOp(op, {0, 2, 1, 2}, 3).status().message()), HasSubstr("target of two sources"));
   EXPECT_FALSE(ParseReduction("mean").ok());

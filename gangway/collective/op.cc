@@ -94,20 +94,26 @@ absl::StatusOr<Op> MakeGroupOp(Op op, absl::Span<const int64_t> flat_groups, int
   }
   std::vector<bool> named(participants, false);
   op.groups.clear();
+  size_t members = 0;
   for (size_t i = 0; i < flat_groups.size(); ++i) {
+    if (i % group_size == 0) op.groups.emplace_back();
+    if (flat_groups[i] == kNobody) continue;
     if (absl::Status status = CheckParticipant(op, flat_groups[i], participants); !status.ok()) return status;
     if (named[flat_groups[i]]) {
       return absl::InvalidArgumentError(
           absl::StrCat(op.ToString(), ": partition ", flat_groups[i], " is in two places of the groups"));
     }
     named[flat_groups[i]] = true;
-    if (i % group_size == 0) op.groups.emplace_back();
     op.groups.back().push_back(static_cast<int>(flat_groups[i]));
+    ++members;
   }
   IndexGroups(op, participants);
-  if (op.kind != Kind::kBroadcast && flat_groups.size() != static_cast<size_t>(participants)) {
+  if (op.kind != Kind::kBroadcast && members != static_cast<size_t>(participants)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(op.ToString(), ": its groups name ", flat_groups.size(), " of ", participants, " partitions"));
+        absl::StrCat(op.ToString(), ": its groups name ", members, " of ", participants, " partitions"));
+  }
+  if (op.kind != Kind::kBroadcast && op.kind != Kind::kAllReduce && members != flat_groups.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(op.ToString(), ": its groups have different sizes"));
   }
   return op;
 }

@@ -36,8 +36,10 @@ struct Op {
   std::string ToString() const;
 };
 
-// Fills the derived tables. `flat_groups` holds groups of `group_size` one after the other; `participants` is the
-// number of partitions of the launch. INVALID_ARGUMENT when a participant is out of range or named twice.
+// Fills the derived tables. `flat_groups` holds groups of `group_size` one after the other, smaller ones filled up with
+// kNobody; `participants` is the number of partitions of the launch. INVALID_ARGUMENT when a participant is out of
+// range or named twice, or when groups differ in size although the kind's results depend on it.
+inline constexpr int64_t kNobody = -1;
 absl::StatusOr<Op> MakeGroupOp(Op op, absl::Span<const int64_t> flat_groups, int64_t group_size, int participants);
 // `pairs` holds source, target, source, target, ...
 absl::StatusOr<Op> MakePermuteOp(Op op, absl::Span<const int64_t> pairs, int participants);

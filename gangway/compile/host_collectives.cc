@@ -1,5 +1,6 @@
 #include "gangway/compile/host_collectives.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,9 @@ absl::StatusOr<std::string> KindOf(const hlo::Computation& combiner) {
 std::string Array(absl::Span<const int64_t> values) {
   return values.empty() ? "array<i64>" : absl::StrCat("array<i64: ", absl::StrJoin(values, ", "), ">");
 }
+
+// Fills groups up to the size of the largest (device/HOSTED.md).
+constexpr int64_t kNobody = -1;
 
 class Hosting {
  public:
@@ -94,13 +98,14 @@ class Hosting {
     return computation->Add(Opcode::kCustomCall, WithRowMajorLayout(shape), std::move(operands), std::move(attr));
   }
 
-  absl::StatusOr<std::string> Groups(const hlo::CollectiveAttr& attr) {
+  std::string Groups(const hlo::CollectiveAttr& attr) {
     const auto groups = attr.groups.Expand(module_->config().num_partitions);
+    size_t size = 0;
+    for (const auto& group : groups) size = std::max(size, group.size());
     std::vector<int64_t> flat;
-    const size_t size = groups.empty() ? 0 : groups[0].size();
     for (const auto& group : groups) {
-      if (group.size() != size) return absl::UnimplementedError("groups of different sizes");
       flat.insert(flat.end(), group.begin(), group.end());
+      flat.insert(flat.end(), size - group.size(), kNobody);
     }
     return absl::StrCat(", groups = ", Array(flat), ", group_size = ", size, " : i64");
   }
@@ -141,7 +146,7 @@ class Hosting {
       for (const auto& [source, target] : attr.source_target_pairs) pairs.insert(pairs.end(), {source, target});
       absl::StrAppend(&config, ", pairs = ", Array(pairs));
     } else {
-      GW_ASSIGN_OR_RETURN(const std::string groups, Groups(attr));
+      const std::string groups = Groups(attr);
       absl::StrAppend(&config, groups);
     }
     if (attr.dimension) absl::StrAppend(&config, ", dimension = ", *attr.dimension, " : i64");
@@ -166,7 +171,7 @@ class Hosting {
     std::vector<Instruction*> parts;
     for (Instruction* operand : old->operands()) parts.push_back(builder.Reshape(operand, stacked));
     Instruction* joined = parts.size() == 1 ? parts[0] : builder.Concatenate(parts, 0);
-    GW_ASSIGN_OR_RETURN(const std::string groups, Groups(old->attr<hlo::CollectiveAttr>()));
+    const std::string groups = Groups(old->attr<hlo::CollectiveAttr>());
     hlo::CustomCallAttr call;
     call.target = "gangway.all_to_all";
     call.api = hlo::CustomCallApi::kTypedFfi;

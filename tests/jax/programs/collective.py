@@ -20,6 +20,17 @@ def psum_and_friends():
     return _manual(m, f, P("x"), P())(x)
 
 
+def psum_in_groups_of_different_sizes():
+    m = mesh(x=8)
+    x = put(integers(16, 4), m, "x")
+    groups = [[0, 1], [2, 3, 4, 5, 7], [6]]
+
+    def f(x):
+        return lax.psum(x, "x", axis_index_groups=groups), lax.pmax(x, "x", axis_index_groups=groups)
+
+    return _manual(m, f, P("x"), P("x"), check_vma=False)(x)
+
+
 def psum_over_one_of_two_axes():
     m = mesh(x=4, y=2)
     x = put(normal(8, 4), m, "x", "y")

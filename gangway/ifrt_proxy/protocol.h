@@ -20,6 +20,9 @@
 
 namespace gangway::ifrt_proxy {
 
+// What clients are told we are.
+inline constexpr char kPlatformVersion[] = "gangway 0.1";
+
 // Protocol versions spoken (IfrtProxyVersion::protocol_version) and serialization versions inside them.
 inline constexpr int kMinProtocolVersion = 16;
 inline constexpr int kMaxProtocolVersion = 25;

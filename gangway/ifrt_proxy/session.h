@@ -52,6 +52,9 @@ struct Executable {
   controller::ProgramId id;
   std::shared_ptr<const controller::Program> program;  // null until compiled
   std::vector<uint64_t> host_callbacks;                // what the client calls them
+  // As it came, should the client want to keep the program.
+  std::shared_ptr<const xla::ifrt::proxy::CompileRequest> request = nullptr;
+  std::string fingerprint = "";  // for the client; empty: made of name and handle
 };
 
 // Owned by the controller's loop: every method but the constructor runs there. Requests take effect in the order sent;

@@ -2,14 +2,20 @@
 
 #include <vector>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "gangway/ifrt_proxy/fake_controller.h"
 #include "gangway/ifrt_proxy/protocol.h"
+#include "gangway/ifrt_proxy/sealed_program.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "xla/python/ifrt/sharding_serdes.pb.h"
 #include "xla/python/pjrt_ifrt/xla_compiler.pb.h"
 
 namespace gangway::ifrt_proxy {
 namespace {
+
+using ::testing::HasSubstr;
 
 xla::ifrt::ShardingProto OnDevice(int device) {
   xla::ifrt::SingleDeviceShardingProto single;
@@ -222,6 +228,41 @@ TEST_F(ExecutableTest, CompileAnswersWhenCompiledAndKeepsTheAssignmentsOrder) {
   EXPECT_EQ(response.compile_response().device_ids(0), 3);
   EXPECT_EQ(controller_.compile_request.devices[0], controller::DeviceId(3));
   EXPECT_TRUE(controller_.compile_request.options.propagate_to_output.at(0));
+}
+
+TEST_F(ExecutableTest, OtherKindsOfProgramsAreRefused) {
+  IfrtRequest request = CompileRequest();
+  request.mutable_compile_request()->mutable_program()->set_type_name("xla::ifrt::PluginProgram");
+  request.mutable_compile_request()->mutable_compile_options()->set_type_name("xla::ifrt::PluginCompileOptions");
+  EXPECT_EQ(Call(request).response_metadata().status().message(),
+            "gangway compiles programs of type xla::ifrt::XlaProgram, not xla::ifrt::PluginProgram");
+}
+
+TEST_F(ExecutableTest, AProgramIsSealedAndOpened) {
+  const uint64_t executable = Compile();
+  auto with_option = [&](const char* name, const std::string& value) {
+    IfrtRequest request = CompileRequest();
+    auto* compile = request.mutable_compile_request();
+    compile->mutable_program()->set_data("nothing");
+    xla::ifrt::XlaCompileOptionsProto options;
+    (*options.mutable_compile_options()->mutable_env_option_overrides())[name].set_string_field(value);
+    compile->mutable_compile_options()->set_data(options.SerializeAsString());
+    return request;
+  };
+  const IfrtResponse sealed = Call(with_option(kSealOption, absl::StrCat("jit_f.", executable)));
+  EXPECT_EQ(controller_.compile_request.artifact, "nothing");
+  const std::string bytes = sealed.compile_response().fingerprint_value();
+  Call(with_option(kOpenOption, absl::Base64Escape(bytes)));
+  EXPECT_EQ(controller_.compile_request.artifact, "artifact");
+  EXPECT_EQ(controller_.compile_request.devices.at(0), controller::DeviceId(3));
+  EXPECT_TRUE(controller_.compile_request.options.propagate_to_output.at(0));
+
+  auto error = [&](const IfrtRequest& request) { return Call(request).response_metadata().status().message(); };
+  EXPECT_THAT(error(with_option(kSealOption, "jit_f.77")), HasSubstr("no executable with handle 77"));
+  EXPECT_THAT(error(with_option(kSealOption, "jit_f")), HasSubstr("no executable with fingerprint jit_f"));
+  EXPECT_THAT(error(with_option(kOpenOption, "%")), HasSubstr("no base64"));
+  EXPECT_THAT(error(with_option(kOpenOption, absl::Base64Escape(bytes.substr(0, bytes.size() - 1)))),
+              HasSubstr("a damaged executable"));
 }
 
 TEST_F(ExecutableTest, CompileErrorsReachTheClient) {

@@ -68,7 +68,7 @@ void HandleInit(Session& session, const Reply& reply) {
   init->set_session_id(session.session_id());
   // JAX lowers by platform name; devices run XLA's CPU kernels, so CPU lowerings are the right ones.
   init->set_platform_name("cpu");
-  init->set_platform_version("gangway 0.1");
+  init->set_platform_version(kPlatformVersion);
   init->set_platform_id(0x67776179);  // any constant that is no platform of XLA's
   init->set_process_index(0);
   init->set_runtime_type("gangway");

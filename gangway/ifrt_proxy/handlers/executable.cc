@@ -4,10 +4,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
 #include "gangway/ifrt_proxy/handlers/handlers.h"
 #include "gangway/ifrt_proxy/protocol.h"
+#include "gangway/ifrt_proxy/sealed_program.h"
 #include "gangway/mesh/geometry.h"
 #include "xla/pjrt/proto/compile_options.pb.h"
 #include "xla/python/pjrt_ifrt/xla_compiler.pb.h"
@@ -40,9 +43,12 @@ absl::StatusOr<std::vector<DeviceId>> AssignedDevices(const xla::ExecutableBuild
   return devices;
 }
 
-absl::StatusOr<CompileRequest> ParseCompileRequest(const wire::CompileRequest& request) {
-  if (request.program().type_name() != "xla::ifrt::XlaProgram") {
-    return absl::UnimplementedError(absl::StrCat("programs of type '", request.program().type_name(), "'"));
+// Of a program of the kind that JAX compiles. Others are orders to Google's server, e.g. to profile or to reshard.
+absl::StatusOr<xla::CompileOptionsProto> ParseOptions(const wire::CompileRequest& request) {
+  constexpr absl::string_view kServed = "xla::ifrt::XlaProgram";
+  if (request.program().type_name() != kServed) {
+    return absl::UnimplementedError(
+        absl::StrCat("gangway compiles programs of type ", kServed, ", not ", request.program().type_name()));
   }
   xla::ifrt::XlaCompileOptionsProto options;
   if (request.compile_options().type_name() != "xla::ifrt::XlaCompileOptions" ||
@@ -50,7 +56,12 @@ absl::StatusOr<CompileRequest> ParseCompileRequest(const wire::CompileRequest& r
     return absl::InvalidArgumentError(
         absl::StrCat("malformed compile options of type '", request.compile_options().type_name(), "'"));
   }
-  const auto& build = options.compile_options().executable_build_options();
+  return std::move(*options.mutable_compile_options());
+}
+
+absl::StatusOr<CompileRequest> ParseCompileRequest(const wire::CompileRequest& request,
+                                                   const xla::CompileOptionsProto& options) {
+  const auto& build = options.executable_build_options();
   CompileRequest result;
   result.artifact = request.program().data();
   GW_ASSIGN_OR_RETURN(result.devices, AssignedDevices(build));
@@ -76,6 +87,40 @@ std::vector<uint64_t> HostCallbacksOf(const wire::CompileRequest& request) {
     function = uint64_t{callback.operands(0).channel_id()} | uint64_t{callback.operands(1).channel_id()} << 16;
   }
   return functions;
+}
+
+// The text of an option of our plugin's; empty when the request has none.
+std::string OptionOf(const xla::CompileOptionsProto& options, const char* name) {
+  auto it = options.env_option_overrides().find(name);
+  return it == options.env_option_overrides().end() ? "" : it->second.string_field();
+}
+
+// Sealed, the program whose fingerprint was given to the client.
+absl::StatusOr<std::string> SealByFingerprint(Session& session, const std::string& fingerprint) {
+  uint64_t handle = 0;
+  if (!absl::SimpleAtoi(fingerprint.substr(fingerprint.rfind('.') + 1), &handle)) {
+    return absl::NotFoundError(absl::StrCat("no executable with fingerprint ", fingerprint));
+  }
+  GW_ASSIGN_OR_RETURN(const Executable* executable, session.FindExecutable(handle));
+  GW_ASSIGN_OR_RETURN_WITH(std::string sealed, Seal(*executable->request),
+                           absl::StrCat("executable ", fingerprint.substr(0, fingerprint.rfind('.'))));
+  return sealed;
+}
+
+// What was sealed, for the devices of the request that brings it where that names as many, else for those it had.
+absl::StatusOr<wire::CompileRequest> Open(const std::string& text, const xla::CompileOptionsProto& options) {
+  std::string sealed;
+  if (!absl::Base64Unescape(text, &sealed)) return absl::InvalidArgumentError("a sealed executable is no base64");
+  GW_ASSIGN_OR_RETURN(wire::CompileRequest request, Unseal(sealed));
+  xla::ifrt::XlaCompileOptionsProto own;
+  own.ParseFromString(request.compile_options().data());
+  const auto& wanted = options.executable_build_options().device_assignment();
+  auto* build = own.mutable_compile_options()->mutable_executable_build_options();
+  if (wanted.computation_devices_size() == build->device_assignment().computation_devices_size()) {
+    *build->mutable_device_assignment() = wanted;
+    request.mutable_compile_options()->set_data(own.SerializeAsString());
+  }
+  return request;
 }
 
 ArraySpec OutputSpec(const Program& program, const ValueInfo& output) {
@@ -194,6 +239,7 @@ void AnswerCompiled(Session& session, uint64_t handle, const std::vector<DeviceI
   if (!executable.ok()) return reply.Fail(absl::CancelledError("executable deleted while compiling"));
   IfrtResponse response = CompileResponse(reply, handle, devices, (*executable)->program->compiled.name);
   auto* compiled = response.mutable_compile_response();
+  if (!(*executable)->fingerprint.empty()) compiled->set_fingerprint_value((*executable)->fingerprint);
   compiled->set_ready_future_handle(session.NameFuture(0, ReadyFuture()));
   for (uint64_t callback : session.host_calls().Add((*executable)->id, (*executable)->host_callbacks)) {
     compiled->add_loaded_host_callback_handles(callback);
@@ -201,15 +247,16 @@ void AnswerCompiled(Session& session, uint64_t handle, const std::vector<DeviceI
   reply.Send(std::move(response));
 }
 
-}  // namespace
-
-void HandleCompile(Session& session, const wire::CompileRequest& request, const Reply& reply) {
-  auto parsed = ParseCompileRequest(request);
+void Compile(Session& session, const wire::CompileRequest& request, std::string fingerprint, const Reply& reply) {
+  auto options = ParseOptions(request);
+  if (!options.ok()) return reply.Fail(options.status());
+  auto parsed = ParseCompileRequest(request, *options);
   if (!parsed.ok()) return reply.Fail(parsed.status());
   std::vector<DeviceId> devices = parsed->devices;
-  std::vector<uint64_t> host_callbacks = HostCallbacksOf(request);
   auto [id, ready] = session.controller().Compile(session.id(), *std::move(parsed));
-  uint64_t handle = session.NameExecutable({id, nullptr, std::move(host_callbacks)});
+  uint64_t handle =
+      session.NameExecutable({id, nullptr, HostCallbacksOf(request),
+                              std::make_shared<const wire::CompileRequest>(request), std::move(fingerprint)});
   // The answer waits for the compilation, since it names the program; requests behind it do not.
   ready.OnReady([reply, handle, devices,
                  weak = session.weak_from_this()](const absl::StatusOr<std::shared_ptr<const Program>>& program) {
@@ -229,6 +276,21 @@ void HandleCompile(Session& session, const wire::CompileRequest& request, const 
       reply.Fail(told);
     });
   });
+}
+
+}  // namespace
+
+void HandleCompile(Session& session, const wire::CompileRequest& request, const Reply& reply) {
+  auto options = ParseOptions(request);
+  if (!options.ok()) return reply.Fail(options.status());
+  if (const std::string text = OptionOf(*options, kOpenOption); !text.empty()) {
+    auto opened = Open(text, *options);
+    return opened.ok() ? Compile(session, *opened, "", reply) : reply.Fail(opened.status());
+  }
+  const std::string asked = OptionOf(*options, kSealOption);
+  if (asked.empty()) return Compile(session, request, "", reply);
+  auto sealed = SealByFingerprint(session, asked);
+  sealed.ok() ? Compile(session, request, *std::move(sealed), reply) : reply.Fail(sealed.status());
 }
 
 void HandleExecutableMetadata(Session& session, const wire::LoadedExecutableMetadataRequest& request,

@@ -20,9 +20,11 @@ from jax_plugins.gangway import (
     buffer_callbacks,
     compiler_options,
     cost_analysis,
+    forks,
     host_callbacks,
     interchange,
     partitioned_functions,
+    serialization,
     sharding_inspection,
     transfers,
 )
@@ -40,6 +42,8 @@ ADAPTATIONS = (
     interchange,
     cost_analysis,
     compiler_options,
+    serialization,
+    forks,
 )
 
 

@@ -1,9 +1,10 @@
 """Where we stand with JAX's own tests, as a page.
 
-    standing.py NATIVE.jsonl[.gz] OURS.jsonl[.gz]... > docs/compatibility.md
+    standing.py NATIVE.jsonl[.gz] [PAGE.md] OURS.jsonl[.gz]... > docs/compatibility.md
 
 All are results of a runner of JAX's tests: one JSON object a test, {"file", "id", "status", "err"}. Only tests that
-pass natively count. Of several results of ours for one test, the last one counts.
+pass natively count. Of several results of ours for one test, the last one counts. PAGE.md is such a page of before: it
+stands for the results of the files that it says were run whole.
 """
 
 import collections
@@ -44,6 +45,23 @@ def load(path):
         return [json.loads(line) for line in file if line.strip()]
 
 
+def load_page(path, wanted):
+    """The results a page was made of: what it does not list as failed passed."""
+    text, ids = path.read_text(), collections.defaultdict(list)
+    for row in wanted:
+        ids[row["file"].removeprefix("tests/")].append(row["id"])
+    table = re.findall(r"^\| (\S+\.py) \| (\d+) \| (\d+) ", text, re.MULTILINE)
+    whole = {file for file, native, here in table if native == here}
+    rows = {name: {"id": name, "status": "passed", "err": ""} for file in whole for name in ids[file]}
+    why = ""
+    for line in text.splitlines():
+        if head := re.match(r"- \d+ × `?(.*?)`?$", line):
+            why = head[1]
+        elif (failed := re.match(r"  - (\S+)(?: \((\w+)\))?$", line)) and failed[1] in rows:
+            rows[failed[1]] |= {"status": failed[2] or "failed", "err": why}
+    return list(rows.values())
+
+
 def reason(row):
     """The line of a failure that says most, without what differs from run to run."""
     lines = [line.strip() for line in row["err"].splitlines() if line.strip()]
@@ -57,13 +75,16 @@ def reason(row):
 
 def cannot_pass(row):
     """Why, or None."""
+    if row["err"] in CANNOT_PASS.values():
+        return row["err"]
     text = f"{row['id']} {row['err']}"
     return next((why for pattern, why in CANNOT_PASS.items() if re.search(pattern, text)), None)
 
 
 def main(native, *ours):
     wanted = [row for row in load(native) if row["status"] == "passed"]
-    found = {row["id"]: row for path in ours for row in load(path) if row["status"] not in ("notrun", "skipped")}
+    results = (load_page(path, wanted) if path.suffix == ".md" else load(path) for path in ours)
+    found = {row["id"]: row for rows in results for row in rows if row["status"] not in ("notrun", "skipped")}
     counts = collections.defaultdict(collections.Counter)
     failures, beyond_us = collections.defaultdict(list), collections.defaultdict(list)
     for row in wanted:

@@ -87,6 +87,8 @@ absl::StatusOr<Process> StartWorker(const LocalClusterOptions& options, const st
                      absl::StrCat("--plugin=", plugin),
                      absl::StrCat("--log-level=", options.log_level)};
   if (options.deterministic) process.command.push_back("--deterministic");
+  if (!options.cache.empty()) process.command.push_back(absl::StrCat("--cache=", options.cache));
+  if (!options.files.empty()) process.command.push_back(absl::StrCat("--files=", options.files));
   return Process::Start(process);
 }
 

@@ -26,6 +26,8 @@ struct LocalClusterOptions {
   std::string dump_folder;  // "" for none
   CheckOptions checks;
   bool deterministic = false;
+  std::string files;    // folder for clients' checkpoints; "": none
+  std::string cache;    // folder for programs' machine code; "": none
   std::string tenants;  // file of those who may use it; "": everyone
   std::string log_level = "warn";
 };

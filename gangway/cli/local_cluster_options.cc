@@ -24,6 +24,10 @@ void AddLocalClusterOptions(CLI::App& command, LocalClusterOptions* options) {
       ->check(CLI::ExistingDirectory);
   command.add_flag("--deterministic", options->deterministic,
                    "Equal runs give equal bits on the same mesh; on CPUs they do in any case");
+  command.add_option("--files", options->files,
+                     "Folder in which clients' checkpoints are written and read; default: there are none");
+  command.add_option("--cache", options->cache,
+                     "Folder in which machine code of programs is kept for later runs; default: it is not");
   AddCheckOptions(command, &options->checks);
   command.add_option("--tenants", options->tenants, "JSON file of those who may use the cluster, and their shares");
   command.add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();

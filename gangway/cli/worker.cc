@@ -80,6 +80,10 @@ void AddWorkerCommand(CLI::App& app, Action* action) {
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
   command->add_flag("--deterministic", options->worker.deterministic,
                     "Compile programs so that equal inputs give equal bits (CPUs always do)");
+  command->add_option("--files", options->worker.files,
+                      "Folder in which clients' checkpoints are written and read; default: there are none");
+  command->add_option("--cache", options->worker.cache,
+                      "Folder in which machine code of programs is kept for later processes; default: it is not");
   command->add_option("--name", options->worker.name, "Unique name in the cluster")->capture_default_str();
   command->add_option("--island", options->worker.island, "Island: devices with a fast network of their own")
       ->capture_default_str();

@@ -85,6 +85,8 @@ absl::Status RunWorker(const RunWorkerOptions& options) {
   device::PjrtOptions pjrt;
   pjrt.plugin_path = options.plugin;
   pjrt.deterministic = options.deterministic;
+  pjrt.files = options.files;
+  pjrt.cache = options.cache;
   pjrt.create_options.emplace_back("cpu_device_count", int64_t{options.devices});
   GW_ASSIGN_OR_RETURN_WITH(std::unique_ptr<device::Client> client, device::MakePjrtClient(pjrt),
                            absl::StrCat("worker ", options.name));

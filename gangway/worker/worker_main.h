@@ -25,6 +25,7 @@ struct RunWorkerOptions {
   int devices = 1;             // how many the plugin is to have, where it lets us choose (CPU)
   int64_t device_memory = 0;   // bytes of each device that clients may use; 0: as many as the device has
   bool deterministic = false;  // see device::PjrtOptions
+  std::string files, cache;    // likewise
   std::string controller;      // host:port or unix:/path
   net::Tls tls;                // towards it; none: it is on loopback
   absl::Duration connect_timeout = absl::Seconds(30);

@@ -20,6 +20,7 @@ Inside a program, calling a compiled function records a node; outside it runs at
 
 `pipeline` and `mesh_split` are wrappers for composing parallelism (GSPMD, sections 3.2 and 3.3), plain JAX for every
 backend. `explain` says why a function communicates, `shardings` how completion lays it out; neither runs it.
+`gangway.checkpoint` has the workers write and read arrays.
 """
 
 import importlib

@@ -160,12 +160,14 @@ absl::StatusOr<std::unique_ptr<Client>> MakeClient(const PjrtOptions& options) {
   for (int64_t i = 0; i < clients; ++i) {
     GW_ASSIGN_OR_RETURN(instances.emplace_back(), StartInstance(plugin, hosted.ok(), create_options));
     instances.back()->deterministic = options.deterministic;
+    instances.back()->files = options.files;
   }
   GW_PJRT_ARGS(PJRT_Client_PlatformVersion_Args, version);
   version.client = instances[0]->client;
   GW_RETURN_IF_ERROR(plugin->Call(plugin->api().PJRT_Client_PlatformVersion, version));
-  auto client = std::make_unique<PjrtClient>(std::move(instances),
-                                             std::string(version.platform_version, version.platform_version_size));
+  std::string text(version.platform_version, version.platform_version_size);
+  if (!options.cache.empty()) instances[0]->code.emplace(options.cache, *plugin, text);
+  auto client = std::make_unique<PjrtClient>(std::move(instances), std::move(text));
   GW_RETURN_IF_ERROR(client->FindDevices());
   return client;
 }

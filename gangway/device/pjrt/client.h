@@ -20,6 +20,11 @@ struct PjrtOptions {
   // and XLA's thread pool would spin and steal instead of computing (pjrt/README.md has the figures).
   std::vector<std::pair<std::string, std::variant<int64_t, bool, float, std::string>>> create_options;
   bool deterministic = false;  // equal inputs give equal bits, at the price of speed where the platform asks one
+  // The folder of this host in which programs may write and read files, e.g. checkpoints; empty: nowhere.
+  std::string files = "";
+  // A folder for machine code: a program that was compiled for such a plugin on such a host is loaded from there.
+  // Empty: every process compiles.
+  std::string cache = "";
 };
 
 // Loads the plugin (once per process and path, whatever the number of clients) and starts its devices, with one thread

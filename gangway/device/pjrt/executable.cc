@@ -17,9 +17,10 @@ namespace {
 // All hosted calls have a target that begins so; programs without one need no execute context.
 constexpr absl::string_view kHostedPrefix = "gangway.";
 
-// Waits for its client, or needs the stack that LAPACK may want: never on the lane.
+// Waits for its client or for a file, or needs the stack that LAPACK may want: never on the lane.
 bool CallsHost(absl::string_view hlo) {
-  return absl::StrContains(hlo, "gangway.host_callback") || absl::StrContains(hlo, "lapack_");
+  return absl::StrContains(hlo, "gangway.host_callback") || absl::StrContains(hlo, "gangway.file_") ||
+         absl::StrContains(hlo, "lapack_");
 }
 
 // A switch of threads costs some microseconds: longer launches gain little on the lane, and hold up the other devices'.

@@ -36,6 +36,9 @@ class Program {
 
   Program(std::shared_ptr<const Instance> first, PJRT_LoadedExecutable* compiled, const CompileRequest& request)
       : first_(std::move(first)), compiled_(compiled), name_(request.name), hlo_(request.hlo) {}
+  // Null when the instance's cache has nothing that it can load.
+  static std::unique_ptr<Program> FromCache(const std::shared_ptr<const Instance>& instance,
+                                            const CompileRequest& request);
   absl::Status Serialize() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<const Instance> first_;

@@ -9,6 +9,7 @@
 #include "gangway/collective/gang.h"
 #include "gangway/device/pjrt/ffi_attributes.h"
 #include "gangway/device/pjrt/ffi_handler.h"
+#include "gangway/device/pjrt/file_calls.h"
 #include "gangway/device/pjrt/host_callback.h"
 #include "gangway/device/pjrt/lapack_calls.h"
 #include "xla/ffi/api/c_api.h"
@@ -184,6 +185,7 @@ absl::Status RegisterHostedOps(const Plugin& plugin) {
   GW_RETURN_IF_ERROR(RegisterLaunchType(plugin, *ffi));
   for (const Target& target : kTargets) GW_RETURN_IF_ERROR(RegisterHandler(plugin, *ffi, target.name, target.handler));
   GW_RETURN_IF_ERROR(RegisterHostCallback(plugin, *ffi));
+  GW_RETURN_IF_ERROR(RegisterFileCalls(plugin, *ffi));
   return RegisterLapackCalls(plugin, *ffi);
 }
 

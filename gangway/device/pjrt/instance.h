@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/base/call_once.h"
 #include "gangway/base/executor.h"
 #include "gangway/device/device.h"
+#include "gangway/device/pjrt/code_cache.h"
 #include "gangway/device/pjrt/launch_queue.h"
 #include "gangway/device/pjrt/plugin.h"
 
@@ -32,6 +34,8 @@ struct Instance {
   std::string platform;
   bool hosted_ops = false;     // the plugin can run hosted collectives
   bool deterministic = false;  // programs are compiled so
+  std::string files;           // the folder that clients may use; empty: none
+  std::optional<CodeCache> code;
 };
 
 // A device and the queue of its launches.

@@ -15,8 +15,10 @@ void Destroy(const Instance& instance, PJRT_LoadedExecutable* handle) {
   instance.Call(instance.api().PJRT_LoadedExecutable_Destroy, args).IgnoreError();
 }
 
+std::string OptionsOf(const Instance& instance) { return CompileOptionsFor(instance.platform, instance.deterministic); }
+
 absl::StatusOr<PJRT_LoadedExecutable*> CompileHandle(const Instance& instance, const CompileRequest& request) {
-  const std::string options = CompileOptionsFor(instance.platform, instance.deterministic);
+  const std::string options = OptionsOf(instance);
   std::string code(request.hlo);
   PJRT_Program program = {};
   program.struct_size = PJRT_Program_STRUCT_SIZE;
@@ -60,8 +62,28 @@ struct Program::Loaded {
 
 absl::StatusOr<std::unique_ptr<Program>> Program::Compile(std::shared_ptr<const Instance> instance,
                                                           const CompileRequest& request) {
+  if (instance->code.has_value()) {
+    if (auto program = FromCache(instance, request); program != nullptr) return program;
+  }
   GW_ASSIGN_OR_RETURN(PJRT_LoadedExecutable * handle, CompileHandle(*instance, request));
-  return std::unique_ptr<Program>(new Program(std::move(instance), handle, request));
+  std::unique_ptr<Program> program(new Program(instance, handle, request));
+  if (instance->code.has_value()) {
+    absl::MutexLock lock(&program->mutex_);
+    if (program->Serialize().ok()) instance->code->Keep(request.hlo, OptionsOf(*instance), program->serialized_);
+  }
+  return program;
+}
+
+std::unique_ptr<Program> Program::FromCache(const std::shared_ptr<const Instance>& instance,
+                                            const CompileRequest& request) {
+  std::optional<std::string> code = instance->code->Find(request.hlo, OptionsOf(*instance));
+  if (!code.has_value()) return nullptr;
+  absl::StatusOr<PJRT_LoadedExecutable*> handle = LoadHandle(*instance, *code);
+  if (!handle.ok()) return nullptr;
+  std::unique_ptr<Program> program(new Program(instance, *handle, request));
+  absl::MutexLock lock(&program->mutex_);
+  program->serialized_ = *std::move(code);
+  return program;
 }
 
 Program::~Program() { Destroy(*first_, compiled_); }

@@ -1,8 +1,9 @@
-"""Children that a client forks, e.g. a data loader's, let go of its connections.
+"""Children that a client forks, e.g. a data loader's, say nothing to its server.
 
 Otherwise an array that Python forgets in the child, or the child's end, would tell the server over the parent's own
-connection to drop what the parent still uses. What a child says about arrays goes nowhere instead; like on native JAX
-it cannot compute, and shall not try.
+connection to drop what the parent still uses; or wait for threads and locks that are the parent's. So a child keeps
+what there is until its process is gone, and its connections lead nowhere. Like on native JAX it cannot compute, and
+shall not try.
 """
 
 import contextlib
@@ -45,9 +46,10 @@ def _backends():
 def _let_go():
     if not _peers:
         return
-    # To end, a client waits for its threads, which a child has not; JAX's own for the local CPU likewise.
+    # JAX's own clients too: to end, they wait for their threads.
     for backend in _backends():
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(backend))
+        for kept in (backend, *backend.live_arrays(), *backend.live_executables()):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     # Writing must succeed: the library waits for it.
     nowhere, drain = socket.socketpair()
     threading.Thread(target=_forget, args=(drain,), name="gangway-forked", daemon=True).start()

@@ -1,6 +1,7 @@
 // Dimensions of a dot that lie next to each other and play the same part become one: most dots are then products of
 // two matrices. XLA folds the transpose of a matrix into its product; of an array of more dimensions it makes a copy,
-// and computes whatever is fused into that copy once more.
+// and computes whatever is fused into that copy once more. A batch of one, which is what partitioning leaves of a stage
+// or an expert for each device, is no batch.
 #include <algorithm>
 
 #include "gangway/passes/passes.h"
@@ -19,19 +20,20 @@ int64_t PositionOf(int64_t dim, const DimVector& dims) {
 // `own` dimensions are paired with the other operand's: two of them are one only where their partners are one too.
 bool BelongTogether(int64_t dim, int64_t next, const DimVector& own, const DimVector& partners) {
   const int64_t first = PositionOf(dim, own), second = PositionOf(next, own);
-  return first >= 0 && second == first + 1 && partners[second] == partners[first] + 1;
+  return next == dim + 1 && first >= 0 && second == first + 1 && partners[second] == partners[first] + 1;
 }
 
 struct Operand {
   DimVector batch, contracting;
-  DimVector part_of;  // for each old dimension the new one
+  DimVector part_of;  // for each old dimension the new one; -1: dropped
   DimVector extents;  // of the new ones
 };
 
 DimVector Renamed(const DimVector& dims, const DimVector& part_of) {
   DimVector renamed;
   for (int64_t dim : dims) {
-    if (renamed.empty() || renamed.back() != part_of[dim]) renamed.push_back(part_of[dim]);
+    const int64_t part = part_of[dim];
+    if (part >= 0 && (renamed.empty() || renamed.back() != part)) renamed.push_back(part);
   }
   return renamed;
 }
@@ -40,14 +42,20 @@ Operand Flattened(const Shape& shape, const DimVector& batch, const DimVector& b
                   const DimVector& contracting, const DimVector& contracting_partners) {
   auto is_free = [&](int64_t dim) { return PositionOf(dim, batch) < 0 && PositionOf(dim, contracting) < 0; };
   Operand flat;
+  int64_t last = -1;  // that was kept
   for (int64_t dim = 0; dim < shape.rank(); ++dim) {
-    if (dim > 0 && ((is_free(dim - 1) && is_free(dim)) || BelongTogether(dim - 1, dim, batch, batch_partners) ||
-                    BelongTogether(dim - 1, dim, contracting, contracting_partners))) {
+    if (shape.dim(dim) == 1 && PositionOf(dim, batch) >= 0) {
+      flat.part_of.push_back(-1);
+      continue;
+    }
+    if (last >= 0 && ((is_free(last) && is_free(dim)) || BelongTogether(last, dim, batch, batch_partners) ||
+                      BelongTogether(last, dim, contracting, contracting_partners))) {
       flat.extents.back() *= shape.dim(dim);
     } else {
       flat.extents.push_back(shape.dim(dim));
     }
     flat.part_of.push_back(static_cast<int64_t>(flat.extents.size()) - 1);
+    last = dim;
   }
   flat.batch = Renamed(batch, flat.part_of);
   flat.contracting = Renamed(contracting, flat.part_of);

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "jax"))
 import clusters  # noqa: E402
 
-SAMPLE = pathlib.Path(__file__).with_name("sample.txt").read_text().split()
+SAMPLE = pathlib.Path(__file__).with_name("sample.txt").read_text().splitlines()
 JAX_VERSION = "0.10.2"  # of the sample's names
 
 

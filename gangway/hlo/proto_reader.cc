@@ -7,7 +7,9 @@
 #include "gangway/hlo/proto.h"
 #include "gangway/hlo/proto_attributes.h"
 #include "gangway/hlo/proto_values.h"
+#include "gangway/hlo/shard_group.h"
 #include "gangway/hlo/text_module.h"
+#include "gangway/mesh/proto/sharding_attribute.h"
 
 namespace gangway::hlo {
 namespace {
@@ -156,6 +158,7 @@ class Reader {
       if (mesh_ == nullptr && proto.sharding().has_named_sharding() && !shardings.empty())
         mesh_ = shardings.front().mesh;
       added->set_shardings(std::move(shardings));
+      JoinShardGroups(added, ReadShardGroups(proto.sharding()));
     }
     return absl::OkStatus();
   }

@@ -5,11 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
 #include "gangway/hlo/literal_text.h"
+#include "gangway/hlo/shard_group.h"
 #include "gangway/hlo/text.h"
 #include "gangway/hlo/text_attributes.h"
 #include "gangway/hlo/text_called.h"
 #include "gangway/hlo/text_module.h"
 #include "gangway/mesh/hlo_sharding.h"
+#include "gangway/mesh/shard_group.h"
 
 namespace gangway::hlo {
 namespace {
@@ -237,6 +239,7 @@ class Parser {
       // Further shardings over an equal mesh share it.
       if (mesh == nullptr && !shardings.empty() && absl::StrContains(pending.text, "mesh[")) mesh = shardings[0].mesh;
       pending.instruction->set_shardings(std::move(shardings));
+      JoinShardGroups(pending.instruction, ShardGroups(pending.text));
     }
     return absl::OkStatus();
   }

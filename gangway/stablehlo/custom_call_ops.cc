@@ -5,6 +5,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "gangway/hlo/host_callback.h"
+#include "gangway/hlo/shard_group.h"
+#include "gangway/mesh/proto/sharding_attribute.h"
 #include "gangway/stablehlo/attribute_text.h"
 #include "gangway/stablehlo/manual_computation.h"
 #include "gangway/stablehlo/op_table.h"
@@ -196,7 +198,12 @@ absl::Status ShardingCall(OpContext& context) {
   if (sharding.manual.empty()) {
     GW_ASSIGN_OR_RETURN(sharding, context.WithManual(std::move(sharding)));
   }
-  return context.FinishEach({context.EmitSharding(context.operand(0), std::move(sharding))});
+  Instruction* constrained = context.EmitSharding(context.operand(0), std::move(sharding));
+  if (context.op().Find("mhlo.sharding").has_value()) {
+    GW_ASSIGN_OR_RETURN(absl::string_view text, context.op().String("mhlo.sharding"));
+    hlo::JoinShardGroups(constrained, ReadShardGroups(text));
+  }
+  return context.FinishEach({constrained});
 }
 
 // Keeps target and sharding, which say on which side of a manual computation the value is.

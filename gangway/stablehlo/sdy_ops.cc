@@ -1,6 +1,7 @@
 // Operations of the sdy dialect (Shardy) and the casts that lead to and from it.
 #include <utility>
 
+#include "gangway/hlo/shard_group.h"
 #include "gangway/stablehlo/manual_computation.h"
 #include "gangway/stablehlo/op_table.h"
 
@@ -156,7 +157,7 @@ Instruction* EmitAnnotation(OpContext& context, absl::string_view target, absl::
 absl::Status ShardingGroup(OpContext& context) {
   if (context.scope().pure) return absl::OkStatus();
   GW_ASSIGN_OR_RETURN(int64_t group, context.op().Int("group_id"));
-  EmitAnnotation(context, "xla.sdy.ShardingGroup", "xla.sdy.sharding_group_id", group, true);
+  EmitAnnotation(context, hlo::kShardingGroup, hlo::kShardingGroupId, group, true);
   return absl::OkStatus();
 }
 

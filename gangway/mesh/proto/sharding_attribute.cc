@@ -31,4 +31,21 @@ absl::StatusOr<Shardings> ReadShardingAttribute(absl::string_view text_or_bytes,
   return shardings;
 }
 
+std::vector<std::optional<int64_t>> ReadShardGroups(const xla::OpSharding& proto) {
+  std::vector<std::optional<int64_t>> groups;
+  const auto add = [&](const xla::OpSharding& leaf) {
+    groups.push_back(leaf.is_shard_group() ? std::optional(leaf.shard_group_id()) : std::nullopt);
+  };
+  if (proto.type() != xla::OpSharding::TUPLE) add(proto);
+  for (const xla::OpSharding& leaf : proto.tuple_shardings()) add(leaf);
+  return groups;
+}
+
+std::vector<std::optional<int64_t>> ReadShardGroups(absl::string_view text_or_bytes) {
+  if (absl::StartsWith(text_or_bytes, "{")) return ShardGroups(text_or_bytes);
+  xla::OpSharding proto;
+  if (!proto.ParseFromString(std::string(text_or_bytes))) return {};
+  return ReadShardGroups(proto);
+}
+
 }  // namespace gangway

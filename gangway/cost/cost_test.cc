@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gangway/cost/collective_bytes.h"
 #include "gangway/cost/machine.h"
 #include "gangway/cost/module_cost.h"
@@ -141,6 +142,60 @@ ENTRY e {
 }
 )");
   EXPECT_EQ(PeakMemoryOf(*module).temporary_bytes, 0);
+}
+
+int64_t Temporary(const std::string& body) {
+  const std::string head =
+      "HloModule m\nadd { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }\n";
+  return PeakMemoryOf(*Parse(head + "ENTRY e {\n" + body + "}\n")).temporary_bytes;
+}
+
+TEST(PeakMemoryTest, JoinedAndCheapValuesAreMadeWhereTheyAreRead) {
+  EXPECT_EQ(Temporary(R"(
+  x = f32[32,32] parameter(0)
+  n = f32[32,32] negate(x)
+  y = f32[32,1,32] reshape(x)
+  z = f32[32,1,32] reshape(n)
+  ROOT r = f32[32,2,32] concatenate(y, z), dimensions={1}
+)"),
+            0);
+  EXPECT_EQ(Temporary(R"(
+  x = f32[32,32] parameter(0)
+  y = f32[32,32] parameter(1)
+  d = f32[32,32] subtract(x, y)
+  n = f32[32,32] negate(d)
+  p = f32[32,32] multiply(d, x)
+  ROOT t = (f32[32,32], f32[32,32]) tuple(n, p)
+)"),
+            0);
+  EXPECT_EQ(Temporary(R"(
+  x = f32[64,32] parameter(0)
+  t = f32[32,64] transpose(x), dimensions={1,0}
+  ROOT r = f32[32,32] dot(t, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+)"),
+            0);
+}
+
+TEST(PeakMemoryTest, DearValuesOfSeveralReadersAreKept) {
+  EXPECT_EQ(Temporary(R"(
+  x = f32[32,32] parameter(0)
+  d = f32[32,32] exponential(x)
+  n = f32[32,64] concatenate(d, x), dimensions={1}
+  p = f32[64,32] concatenate(x, d), dimensions={0}
+  ROOT t = (f32[32,64], f32[64,32]) tuple(n, p)
+)"),
+            4096);
+}
+
+TEST(PeakMemoryTest, SumsOverRowsReadRowsThatAreThere) {
+  const std::string body = R"(
+  x = f32[32,32] parameter(0)
+  n = f32[32,32] negate(x)
+  zero = f32[] constant(0)
+  ROOT r = f32[32] reduce(n, zero), dimensions={%d}, to_apply=add
+)";
+  EXPECT_EQ(Temporary(absl::StrReplaceAll(body, {{"%d", "0"}})), 4096);
+  EXPECT_EQ(Temporary(absl::StrReplaceAll(body, {{"%d", "1"}})), 0);
 }
 
 TEST(PeakMemoryTest, ResultsTakeTheMemoryOfWhatEndsInThem) {

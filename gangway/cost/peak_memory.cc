@@ -15,7 +15,8 @@ using hlo::Opcode;
 
 constexpr size_t kMaxFused = 64;  // operations looked through
 
-bool IsCheap(const Instruction& i) {
+// Can be computed where its result is read, element by element.
+bool IsFusible(const Instruction& i) {
   switch (i.opcode()) {
     case Opcode::kBroadcast:
     case Opcode::kIota:
@@ -24,31 +25,80 @@ bool IsCheap(const Instruction& i) {
     case Opcode::kPad:
     case Opcode::kReverse:
     case Opcode::kDynamicSlice:
+    case Opcode::kConcatenate:
+    case Opcode::kTranspose:
+    case Opcode::kGather:
       return true;
     default:
       return hlo::IsElementwise(i.opcode()) || i.opcode() == Opcode::kClamp;
   }
 }
 
+// Computes what it reads itself. Reductions over major dimensions alone go over rows that are there.
 bool Fuses(const Instruction& i) {
-  return IsCheap(i) || i.opcode() == Opcode::kReduce || i.opcode() == Opcode::kDynamicUpdateSlice;
+  if (i.opcode() == Opcode::kReduce) {
+    const DimVector& dims = i.attr<hlo::DimensionsAttr>().dims;
+    return std::find(dims.begin(), dims.end(), i.operand(0)->shape().rank() - 1) != dims.end();
+  }
+  return IsFusible(i) || i.opcode() == Opcode::kDynamicUpdateSlice;
 }
 
-// A square reads its operand twice, but is one reader.
-bool HasOneReader(const Instruction& i) {
-  return !i.users().empty() && std::all_of(i.users().begin(), i.users().end(),
-                                           [&](const Instruction* user) { return user == i.users().front(); });
+// Made once, however many read it.
+bool IsWorthKeeping(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::kExponential:
+    case Opcode::kExponentialMinusOne:
+    case Opcode::kLog:
+    case Opcode::kLogPlusOne:
+    case Opcode::kLogistic:
+    case Opcode::kTanh:
+    case Opcode::kTan:
+    case Opcode::kSine:
+    case Opcode::kCosine:
+    case Opcode::kErf:
+    case Opcode::kPower:
+    case Opcode::kSqrt:
+    case Opcode::kRsqrt:
+    case Opcode::kCbrt:
+    case Opcode::kAtan2:
+    case Opcode::kDivide:
+    case Opcode::kRemainder:
+    case Opcode::kGather:
+    case Opcode::kConcatenate:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Operations that read the value, seen through reshapes; a reshape that is the result reads it too.
+std::vector<const Instruction*> Readers(const Instruction& i) {
+  std::vector<const Instruction*> readers, open = {&i};
+  while (!open.empty()) {
+    const Instruction* next = open.back();
+    open.pop_back();
+    for (const Instruction* user : next->users()) {
+      const bool is_view = user->opcode() == Opcode::kReshape || user->opcode() == Opcode::kBitcast;
+      if (is_view && !user->IsRoot()) {
+        open.push_back(user);
+      } else if (std::find(readers.begin(), readers.end(), user) == readers.end()) {
+        readers.push_back(user);  // a square reads its operand twice, but is one reader
+      }
+    }
+  }
+  return readers;
 }
 
 // Takes memory of its own.
 bool IsMaterialized(const Instruction& i) {
   if (IsAlias(i.opcode()) || i.opcode() == Opcode::kParameter) return false;
   if (i.opcode() == Opcode::kConstant) return i.shape().ByteSize() > 1024;
-  if (i.IsRoot() || !IsCheap(i)) return true;
-  if (i.opcode() == Opcode::kBroadcast || i.opcode() == Opcode::kIota) {  // made again wherever it is read
-    return !std::all_of(i.users().begin(), i.users().end(), [](const Instruction* user) { return Fuses(*user); });
-  }
-  return !HasOneReader(i) || !Fuses(*i.users().front());
+  if (i.IsRoot() || !IsFusible(i)) return true;
+  const std::vector<const Instruction*> readers = Readers(i);
+  const bool all_fuse = std::all_of(readers.begin(), readers.end(), [&](const Instruction* reader) {
+    return Fuses(*reader) || (i.opcode() == Opcode::kTranspose && reader->opcode() == Opcode::kDot);
+  });
+  return !all_fuse || (readers.size() > 1 && IsWorthKeeping(i));
 }
 
 // Writes into its first operand's memory.

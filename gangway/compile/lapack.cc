@@ -4,11 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "gangway/compile/lu.h"
 #include "gangway/hlo/builder.h"
+#include "gangway/hlo/lapack_call.h"
 
 namespace gangway::compile {
 namespace {
@@ -16,22 +15,6 @@ namespace {
 using hlo::Builder;
 using hlo::Instruction;
 using hlo::Opcode;
-
-// "potrf" of "lapack_spotrf_ffi"; empty for other targets.
-absl::string_view RoutineOf(absl::string_view target) {
-  if (!absl::ConsumePrefix(&target, "lapack_") || !absl::ConsumeSuffix(&target, "_ffi") || target.empty()) return "";
-  return target.substr(1);  // the letter of the element type
-}
-
-// A character attribute of the call, e.g. 'L' of `{uplo = 76 : ui8}`; 0 when absent.
-char CharacterOf(absl::string_view config, absl::string_view name) {
-  const size_t at = config.find(absl::StrCat(name, " = "));
-  if (at == absl::string_view::npos) return 0;
-  absl::string_view digits = config.substr(at + name.size() + 3);
-  digits = digits.substr(0, digits.find(' '));
-  int64_t value = 0;
-  return absl::SimpleAtoi(digits, &value) ? static_cast<char>(value) : '\0';
-}
 
 Instruction* XlaCall(Builder& builder, std::string target, std::string config, std::vector<Instruction*> operands,
                      const Shape& shape) {
@@ -51,19 +34,19 @@ Instruction* WithStatus(Builder& builder, std::vector<Instruction*> results, con
 // Null when the routine is not one of ours.
 Instruction* Replacement(const Instruction& call, Builder& builder) {
   const auto& attr = call.attr<hlo::CustomCallAttr>();
-  const absl::string_view routine = RoutineOf(attr.target);
+  const absl::string_view routine = hlo::LapackRoutine(attr.target);
   const absl::string_view config = attr.backend_config;
   const Shape shape = WithoutLayout(call.shape());
-  const bool lower = CharacterOf(config, "uplo") == 'L';
+  const bool lower = hlo::LapackCharacter(config, "uplo") == 'L';
   if (routine == "potrf" && shape.tuple().size() == 2) {
     return WithStatus(builder, {builder.Add(Opcode::kCholesky, {call.operand(0)}, hlo::CholeskyAttr{lower})}, shape);
   }
   if (routine == "trsm" && call.operand_count() == 2) {
     hlo::TriangularSolveAttr solve;
-    solve.left_side = CharacterOf(config, "side") == 'L';
+    solve.left_side = hlo::LapackCharacter(config, "side") == 'L';
     solve.lower = lower;
-    solve.unit_diagonal = CharacterOf(config, "diag") == 'U';
-    const char transpose = CharacterOf(config, "trans_x");
+    solve.unit_diagonal = hlo::LapackCharacter(config, "diag") == 'U';
+    const char transpose = hlo::LapackCharacter(config, "trans_x");
     solve.transpose_a = transpose == 'T'   ? hlo::Transposition::kTranspose
                         : transpose == 'C' ? hlo::Transposition::kAdjoint
                                            : hlo::Transposition::kNone;
@@ -77,7 +60,8 @@ Instruction* Replacement(const Instruction& call, Builder& builder) {
   if ((routine == "orgqr" || routine == "ungqr") && call.operand_count() == 2) {
     return XlaCall(builder, "ProductOfElementaryHouseholderReflectors", "", {call.operand(0), call.operand(1)}, shape);
   }
-  if ((routine == "syevd" || routine == "heevd") && shape.tuple().size() == 3 && CharacterOf(config, "mode") == 'V') {
+  if ((routine == "syevd" || routine == "heevd") && shape.tuple().size() == 3 &&
+      hlo::LapackCharacter(config, "mode") == 'V') {
     const Shape found = Shape::Tuple({shape.tuple()[0], shape.tuple()[1]});
     // lower, sorted, sweeps, tolerance: what JAX asks of devices without LAPACK.
     Instruction* eigen = XlaCall(builder, "Eigh", absl::StrCat(lower ? 1 : 0, ",1,100,1e-6"), {call.operand(0)}, found);
@@ -94,7 +78,7 @@ void ReplaceLapackCalls(hlo::Module* module) {
     std::vector<Instruction*> calls;
     for (const auto& instruction : computation->instructions()) {
       const auto* call = instruction->attr_if<hlo::CustomCallAttr>();
-      if (call != nullptr && !RoutineOf(call->target).empty()) calls.push_back(instruction.get());
+      if (call != nullptr && !hlo::LapackRoutine(call->target).empty()) calls.push_back(instruction.get());
     }
     Builder builder(computation);
     bool changed = false;

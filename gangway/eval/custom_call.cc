@@ -4,6 +4,8 @@
 #include "gangway/eval/lapack_call.h"
 #include "gangway/eval/manual_region.h"
 #include "gangway/eval/op_table.h"
+#include "gangway/eval/scan_call.h"
+#include "gangway/hlo/scan_call.h"
 
 namespace gangway::eval {
 namespace {
@@ -51,6 +53,11 @@ absl::StatusOr<PerDevice> CustomCall(const LockstepCall& call) {
   if (const lapack::Routine* routine = lapack::FindRoutine(target); routine != nullptr) {
     return OneByOne(call, [routine](const hlo::Instruction& instruction, absl::Span<const Value> operands) {
       return EvaluateLapackCall(*routine, instruction, operands);
+    });
+  }
+  if (const auto dim = hlo::ScanDimension(call.instruction)) {
+    return OneByOne(call, [&](const hlo::Instruction& instruction, absl::Span<const Value> operands) {
+      return EvaluateScan(call.interpreter, instruction, *dim, operands);
     });
   }
   if (!IsAnnotation(target)) return absl::UnimplementedError(absl::StrCat("custom call to '", target, "'"));

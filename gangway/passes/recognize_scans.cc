@@ -1,13 +1,20 @@
 // A prefix combination written as a tree of slices (jax.lax.associative_scan): neighbours combined in pairs, the pairs
 // scanned by the same tree, and what it gives interleaved with its combination with the elements in between. By known
-// monoids it becomes one cumulative reduce-window, which the partitioner scans shard by shard.
+// monoids it becomes one cumulative reduce-window, by any other function, of several arrays together too, a scan call
+// (hlo/scan_call.h): the partitioner scans both shard by shard.
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
 #include "gangway/hlo/builder.h"
+#include "gangway/hlo/scan_call.h"
+#include "gangway/passes/interleaved.h"
 #include "gangway/passes/passes.h"
+#include "gangway/passes/scan_tree.h"
 
 namespace gangway::passes {
 namespace {
@@ -19,70 +26,6 @@ using hlo::Opcode;
 
 // Shorter ones are as well left alone.
 constexpr int64_t kMinExtent = 4;
-
-bool IsZero(const Instruction* x) {
-  while (x->opcode() == Opcode::kBroadcast) x = x->operand(0);
-  const auto* constant = x->attr_if<hlo::ConstantAttr>();
-  if (constant == nullptr) return false;
-  const auto bytes = constant->literal->bytes();
-  return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
-}
-
-// Elements first, first + stride ... of dimension `dim` of `of`, as many as x has.
-bool IsStrided(const Instruction* x, const Instruction* of, int64_t dim, int64_t first, int64_t stride) {
-  const int64_t count = x->shape().dim(dim);
-  if (x == of) return first == 0 && (stride == 1 || count == 1);
-  const auto* slice = x->attr_if<hlo::SliceAttr>();
-  if (slice == nullptr || x->operand(0) != of || slice->starts[dim] != first) return false;
-  if (count > 1 && (slice->strides.empty() ? 1 : slice->strides[dim]) != stride) return false;
-  for (int64_t d = 0; d < x->shape().rank(); ++d) {
-    if (d != dim && x->shape().dim(d) != of->shape().dim(d)) return false;
-  }
-  return true;
-}
-
-// x = a[0], b[0], a[1], b[1] ... where a = e[0], rest.
-struct Interleaved {
-  int64_t dim = 0;
-  Instruction* elements = nullptr;  // e
-  Instruction* rest = nullptr;
-  Instruction* odd = nullptr;  // b
-};
-
-// The dimension that a pad spreads out by one; -1 when it does anything else.
-int64_t SpreadDim(const Instruction* pad, int64_t low) {
-  if (pad->opcode() != Opcode::kPad || !IsZero(pad->operand(1))) return -1;
-  int64_t dim = -1;
-  const auto& dims = pad->attr<hlo::PadAttr>().dims;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (dims[d] == hlo::PadDim{}) continue;
-    if (dim >= 0 || dims[d].interior != 1 || dims[d].low != low || dims[d].high < 0) return -1;
-    dim = static_cast<int64_t>(d);
-  }
-  return dim;
-}
-
-std::optional<Interleaved> AsInterleaved(const Instruction* x) {
-  if (x->opcode() != Opcode::kAdd && x->opcode() != Opcode::kOr) return std::nullopt;
-  Interleaved found;
-  found.dim = SpreadDim(x->operand(0), 0);
-  if (found.dim < 0 || SpreadDim(x->operand(1), 1) != found.dim) return std::nullopt;
-  Instruction* even = x->operand(0)->operand(0);
-  found.odd = x->operand(1)->operand(0);
-  const int64_t extent = x->shape().dim(found.dim);
-  if (even->shape().dim(found.dim) != (extent + 1) / 2 || found.odd->shape().dim(found.dim) != extent / 2) {
-    return std::nullopt;
-  }
-  if (even->opcode() != Opcode::kConcatenate || even->operand_count() != 2) return std::nullopt;
-  if (even->attr<hlo::DimensionsAttr>().dims[0] != found.dim) return std::nullopt;
-  const Instruction* first = even->operand(0);
-  found.rest = even->operand(1);
-  if (first->opcode() != Opcode::kSlice || first->shape().dim(found.dim) != 1) return std::nullopt;
-  found.elements = first->operand(0);
-  if (!IsStrided(first, found.elements, found.dim, 0, 1)) return std::nullopt;
-  if (!Shape::Compatible(found.elements->shape(), x->shape())) return std::nullopt;
-  return found;
-}
 
 class ScanMatcher {
  public:
@@ -101,7 +44,7 @@ class ScanMatcher {
         combined = next->elements;
       }
       if (!Combines(combined, elements, 0, 2, elements, 1)) return std::nullopt;
-      const bool has_rest = level->rest->shape().dim(dim_) > 0;
+      const bool has_rest = level->rest != nullptr && level->rest->shape().dim(dim_) > 0;
       if (has_rest && !Combines(level->rest, level->odd, 0, 1, elements, 2)) return std::nullopt;
       elements = combined;
       root = level->odd;
@@ -191,16 +134,68 @@ bool Replace(Instruction* root, Builder& builder) {
   return true;
 }
 
+// Scans of arrays together; roots that belong to one scan share it.
+class JointScans {
+ public:
+  explicit JointScans(Computation* computation) : computation_(computation), builder_(computation) {}
+
+  bool Replace(Instruction* root) {
+    if (inner_.contains(root)) return false;
+    const auto tree = MatchScanTree(root);
+    if (!tree) return false;
+    inner_.insert(tree->inner.begin(), tree->inner.end());
+    builder_.set_metadata(root->metadata());
+    root->ReplaceAllUsesWith(ResultOf(*tree));
+    return true;
+  }
+
+ private:
+  using Arrays = std::vector<ScanTree::Array>;
+
+  Instruction* ResultOf(const ScanTree& tree) {
+    for (const auto& [arrays, scan] : made_) {
+      if (!std::is_permutation(arrays.begin(), arrays.end(), tree.arrays.begin(), tree.arrays.end())) continue;
+      const auto it = std::find(arrays.begin(), arrays.end(), tree.arrays[0]);
+      return builder_.GetTupleElement(scan, it - arrays.begin());
+    }
+    Instruction* scan = ScanCall(tree);
+    if (tree.arrays.size() == 1) return scan;
+    made_.emplace_back(tree.arrays, scan);
+    return builder_.GetTupleElement(scan, 0);
+  }
+
+  Instruction* ScanCall(const ScanTree& tree) {
+    std::vector<Instruction*> operands;
+    std::vector<Shape> shapes;
+    for (const ScanTree::Array& array : tree.arrays) {
+      operands.push_back(array.elements);
+      shapes.push_back(WithoutLayout(array.elements->shape()));
+    }
+    hlo::CustomCallAttr attr;
+    attr.target = std::string(hlo::kScanCall);
+    attr.backend_config = absl::StrCat(tree.dim);
+    const Shape shape = shapes.size() == 1 ? shapes[0] : Shape::Tuple(shapes);
+    return builder_.Add(Opcode::kCustomCall, std::move(operands), std::move(attr),
+                        {ScalarCombiner(tree, computation_->module())}, shape);
+  }
+
+  Computation* computation_;
+  Builder builder_;
+  absl::flat_hash_set<const Instruction*> inner_;  // of trees that are replaced
+  std::vector<std::pair<Arrays, Instruction*>> made_;
+};
+
 bool RunOn(Computation& computation) {
   std::vector<Instruction*> instructions;
   for (const auto& instruction : computation.instructions()) instructions.push_back(instruction.get());
   Builder builder(&computation);
+  JointScans joint(&computation);
   bool changed = false;
   // From the end: the top of a tree before its levels, which look the same.
   for (size_t i = instructions.size(); i-- > 0;) {
     Instruction* root = instructions[i];
     if (root->has_sharding() || (root->users().empty() && !root->IsRoot())) continue;
-    changed |= Replace(root, builder);
+    changed |= Replace(root, builder) || joint.Replace(root);
   }
   if (changed) {
     computation.RemoveDead();

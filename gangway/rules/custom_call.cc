@@ -6,6 +6,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gangway/hlo/host_callback.h"
+#include "gangway/hlo/lapack_call.h"
+#include "gangway/hlo/scan_call.h"
 #include "gangway/rules/family.h"
 #include "gangway/rules/sdy_rule.h"
 
@@ -37,11 +39,34 @@ int64_t BatchDims(const hlo::Instruction& instruction) {
   return dims;
 }
 
+// Every other dimension passes through; the scanned one needs what the shards before hold.
+OpRule ScanRule(const hlo::Instruction& instruction, int64_t scanned) {
+  RuleBuilder rule(instruction);
+  for (int64_t dim = 0; dim < rule.result().rank(); ++dim) {
+    rule.Everywhere(dim, dim == scanned ? FactorKind::kPermutation : FactorKind::kPassThrough);
+  }
+  return rule.Take();
+}
+
+// JAX's own rule for the call is that all is needed whole.
+bool IsTriangularSolve(const hlo::Instruction& instruction) {
+  const Shape& shape = instruction.shape();
+  if (hlo::LapackRoutine(instruction.attr<hlo::CustomCallAttr>().target) != "trsm") return false;
+  return instruction.operand_count() == 2 && shape.IsArray() && shape.rank() >= 2 &&
+         Shape::Compatible(shape, instruction.operand(1)->shape()) &&
+         instruction.operand(0)->shape().rank() == shape.rank();
+}
+
 }  // namespace
 
 OpRule CustomCallRule(const hlo::Instruction& instruction) {
   const std::string& target = instruction.attr<hlo::CustomCallAttr>().target;
   if (IsShardingCall(target)) return Control();
+  if (const auto scanned = hlo::ScanDimension(instruction)) return ScanRule(instruction, *scanned);
+  if (IsTriangularSolve(instruction)) {
+    const std::string& config = instruction.attr<hlo::CustomCallAttr>().backend_config;
+    return RightSidesRule(instruction, hlo::LapackCharacter(config, "side") == 'L');
+  }
   auto text = instruction.frontend_attributes().find("xla.sdy.sharding_rule");
   if (text != instruction.frontend_attributes().end()) {
     auto rule = ParseSdyRule(text->second, instruction);

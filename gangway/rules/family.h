@@ -96,6 +96,8 @@ OpRule CollectiveRule(const hlo::Instruction&);
 // linalg.cc
 OpRule CholeskyRule(const hlo::Instruction&);
 OpRule TriangularSolveRule(const hlo::Instruction&);
+// Operands: a triangle, right sides. Each right side is solved alone: columns when the triangle is on the left.
+OpRule RightSidesRule(const hlo::Instruction&, bool left_side);
 OpRule FftRule(const hlo::Instruction&);
 // custom_call.cc
 OpRule CustomCallRule(const hlo::Instruction&);

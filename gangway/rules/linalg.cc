@@ -11,16 +11,19 @@ OpRule CholeskyRule(const hlo::Instruction& instruction) {
   return rule.Take();
 }
 
-// Operands: the triangle, the right sides. Each right side is solved alone: columns when the triangle is on the left.
-OpRule TriangularSolveRule(const hlo::Instruction& instruction) {
+OpRule RightSidesRule(const hlo::Instruction& instruction, bool left_side) {
   RuleBuilder rule(instruction);
   const int64_t rank = rule.result().rank();
   for (int64_t dim = 0; dim + 2 < rank; ++dim) rule.Everywhere(dim, FactorKind::kPassThrough);
-  const int64_t free = instruction.attr<hlo::TriangularSolveAttr>().left_side ? rank - 1 : rank - 2;
+  const int64_t free = left_side ? rank - 1 : rank - 2;
   const int factor = rule.AddFactor(rule.result().dim(free), FactorKind::kPassThrough);
   rule.Operand(1, free, factor);
   rule.Result(0, free, factor);
   return rule.Take();
+}
+
+OpRule TriangularSolveRule(const hlo::Instruction& instruction) {
+  return RightSidesRule(instruction, instruction.attr<hlo::TriangularSolveAttr>().left_side);
 }
 
 OpRule FftRule(const hlo::Instruction& instruction) {

@@ -6,8 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
 #include "gangway/hlo/host_callback.h"
+#include "gangway/hlo/scan_call.h"
 #include "gangway/mesh/geometry.h"
 #include "gangway/partition/generic.h"
+#include "gangway/partition/localize/scan.h"
 #include "gangway/partition/localize/table.h"
 
 namespace gangway::partition {
@@ -184,6 +186,7 @@ absl::Status LocalizeCustomCall(const Instruction& instruction, Context& context
   if (target == hlo::kInspectSharding) return LocalizeInspection(instruction, context);
   if (target == hlo::kDceSink) return LocalizeOnParts(instruction, context);
   if (target == hlo::kHostCallback) return LocalizeHostCallback(instruction, context);
+  if (const auto dim = hlo::ScanDimension(instruction)) return LocalizeScanCall(instruction, *dim, context);
   return LocalizeByRule(instruction, context);
 }
 

@@ -6,8 +6,8 @@
 #include "gangway/base/status.h"
 #include "gangway/mesh/geometry.h"
 #include "gangway/partition/generic.h"
+#include "gangway/partition/localize/scan.h"
 #include "gangway/partition/localize/table.h"
-#include "gangway/partition/scan.h"
 #include "gangway/partition/window_choice.h"
 
 namespace gangway::partition {
@@ -41,34 +41,6 @@ bool HasNeutralInits(const Instruction& instruction) {
   if (instruction.operand_count() != 2) return true;
   const auto reduction = rules::ReductionOf(*instruction.called()[0]);
   return !reduction || IsIdentity(*instruction.operand(1), *reduction);
-}
-
-// Where the scanned dimension is to be split: as completion wants the result, else as the first array lies.
-Sharding ScanSharding(const Instruction& instruction, Context& context) {
-  const Sharding& held = context.Value(*instruction.operand(0)).sharding;
-  Sharding sharding = context.Wanted(instruction);
-  if (sharding.IsReplicated() || !SameMesh(sharding.mesh, context.mesh())) sharding = held;
-  sharding.unreduced.clear();
-  sharding.manual = held.manual;
-  return sharding;
-}
-
-absl::Status LocalizeAsScan(const Instruction& instruction, const ScanSpec& spec, const Sharding& sharding,
-                            Context& context) {
-  const int64_t arrays = instruction.operand_count() / 2;
-  std::vector<Instruction*> operands;
-  for (int64_t i = 0; i < arrays; ++i) {
-    const LocalValue& value = context.Value(*instruction.operand(i));
-    GW_ASSIGN_OR_RETURN(Instruction * local, context.Reshard(value, sharding));
-    GW_ASSIGN_OR_RETURN(Instruction * init, context.Replicate(context.Value(*instruction.operand(arrays + i))));
-    operands.push_back(context.MaskPadding(local, sharding, value.global, {spec.dim}, init));
-  }
-  operands = EmitScan(spec, std::move(operands), sharding, context);
-  LocalValues values;
-  const std::vector<Shape> globals = Leaves(instruction.shape());
-  for (int64_t i = 0; i < arrays; ++i) values.push_back({operands[i], sharding, WithoutLayout(globals[i]), nullptr});
-  context.Set(instruction, std::move(values));
-  return absl::OkStatus();
 }
 
 }  // namespace

@@ -56,6 +56,26 @@ def associative_scan():
     return jax.jit(lambda x: jax.lax.associative_scan(jnp.maximum, x), out_shardings=on(m))(x)
 
 
+def associative_scan_of_pairs():
+    m = mesh(x=8)
+    a, x = (put(normal(48, 3, seed=seed), m, "x") for seed in range(2))
+
+    def linear(p, q):
+        return p[0] * q[0], q[0] * p[1] + q[1]
+
+    def by_segment(p, q):
+        return p[0] | q[0], jnp.where(q[0], q[1], p[1] + q[1])
+
+    def run(a, x):
+        scan = jax.lax.associative_scan
+        both = scan(linear, (a / 4, x))
+        last = scan(linear, (a / 4, x), reverse=True)[1]
+        return both, last, scan(by_segment, (a > 1, x))[1], scan(jnp.logaddexp, x), scan(jnp.multiply, a + 1j * x)
+
+    s = on(m, "x")
+    return jax.jit(run, out_shardings=((s, s), s, s, s, s))(a, x)
+
+
 def nested_loops():
     m = mesh(x=8)
 

@@ -7,6 +7,7 @@
 #include "gangway/base/status.h"
 #include "gangway/compile/custom_calls.h"
 #include "gangway/compile/donors.h"
+#include "gangway/compile/einsum_loops.h"
 #include "gangway/compile/host_callbacks.h"
 #include "gangway/compile/host_collectives.h"
 #include "gangway/compile/lapack.h"
@@ -34,6 +35,7 @@ absl::Status CleanInput(hlo::Module* module, bool partitioned) {
     pipeline.Add("fold-window-padding", passes::RunFoldWindowPadding);
     pipeline.Add("join-pads", passes::RunJoinPads);
     pipeline.Add("scatter-to-update", passes::RunScatterToUpdate);
+    pipeline.Add("simplify-views", passes::RunSimplifyViews);
   }
   pipeline.Add("choose-layouts", passes::RunChooseLayouts);
   pipeline.Add("dce", passes::RunDce);
@@ -100,15 +102,19 @@ class Compilation {
     whole_->config().num_partitions = options_.num_partitions;
     Dump("input", *whole_);
     ReplaceTokensAtBorders(whole_.get());
+    GW_RETURN_IF_ERROR(CheckCustomCalls(*whole_));  // before our own calls are made
     GW_RETURN_IF_ERROR(CleanInput(whole_.get(), options_.num_partitions > 1));
     Dump("cleaned", *whole_);
-    GW_RETURN_IF_ERROR(CheckCustomCalls(*whole_));
     GW_RETURN_IF_ERROR(NameHostCallbacks(whole_.get(), options_.host_callbacks));
     program_.stats.flops_total = cost::CostOf(*whole_).flops;
     GW_RETURN_IF_ERROR(options_.num_partitions > 1 ? Partition() : KeepWhole());
     options_.host_collectives ? DropPlacementCalls(program_.per_device.get())
                               : ReplaceLapackCalls(program_.per_device.get());
     GW_RETURN_IF_ERROR(passes::PerDevicePipeline(options_.num_partitions > 1).Run(*program_.per_device).status());
+    if (options_.num_partitions > 1) {
+      // Hosted collectives hold the device up, and plugins that have collectives of their own overlap them themselves.
+      GW_RETURN_IF_ERROR(LoopWorthwhileEinsums(*program_.per_device, /*overlaps=*/false).status());
+    }
     Dump("per-device", *program_.per_device);
     FillStats(*program_.per_device, &program_.stats);
     DropUselessDonors(program_.per_device.get());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gangway/base/status.h"
+#include "gangway/compile/plan_weights.h"
 #include "gangway/cost/module_cost.h"
 #include "gangway/cost/peak_memory.h"
 #include "gangway/partition/reshard_plan.h"
@@ -16,14 +17,6 @@ namespace {
 using propagate::IndexClass;
 using propagate::Placement;
 
-// Arithmetic and memory traffic against moved bytes, and a charge for every collective that runs: as the partitioner
-// weighs them.
-// Flops that the first try does without are dear; those saved beside it are worth little.
-constexpr double kBytesPerFlop = 0.05;
-constexpr double kBytesPerSavedFlop = 0.0002;
-constexpr double kBytesPerTouchedByte = 0.0001;
-constexpr double kBytesPerCollective = 16384;
-constexpr double kBytesPerHeldByte = 0.001;  // of peak memory: between plans that move about the same
 // How much more memory than the first try's another may take.
 constexpr double kMemorySlack = 1.1;
 constexpr size_t kMaxIndices = 4;     // placed, one at a time

@@ -1,5 +1,7 @@
 #include "gangway/passes/passes.h"
 
+#include "gangway/passes/loop_einsum.h"
+
 namespace gangway::passes {
 namespace {
 
@@ -7,6 +9,7 @@ constexpr Pass kPasses[] = {
     {"dce", "remove instructions and computations without effect", RunDce},
     {"cse", "compute equal instructions once", RunCse},
     {"simplify", "local rewrites of views, slices, neutral elements and constant choices", RunSimplify},
+    {"simplify-views", "local rewrites of views of views", RunSimplifyViews},
     {"constant-fold", "evaluate small instructions of constants", RunConstantFold},
     {"inline-calls", "replace calls by their bodies", RunInlineCalls},
     {"choose-layouts", "choose layouts of parameters and results that are left open", RunChooseLayouts},
@@ -18,6 +21,7 @@ constexpr Pass kPasses[] = {
     {"reduce-after-loop", "add up over devices after a loop instead of in each of its steps", RunReduceAfterLoop},
     {"hoist-collectives", "do collectives of loop invariants before the loop", RunHoistCollectives},
     {"independent-loops", "let each device stop a loop that needs no other device", RunIndependentLoops},
+    {"loop-einsums", "multiply shard by shard instead of gathering", RunLoopEinsums},
     {"combine-collectives", "join independent all-reduces and all-gathers of the same groups", RunCombineCollectives},
     {"flatten-dots", "join neighbouring dimensions of dots that play the same part", RunFlattenDots},
 };

@@ -19,6 +19,8 @@ absl::StatusOr<bool> RunCse(hlo::Module& module);
 // Local rewrites: views of views, slices of what was just joined or padded, neutral elements, constant choices,
 // collectives of one device.
 absl::StatusOr<bool> RunSimplify(hlo::Module& module);
+// Of these, those of views alone. For whole programs too, before shardings are chosen.
+absl::StatusOr<bool> RunSimplifyViews(hlo::Module& module);
 // Evaluates small instructions whose operands are constants.
 absl::StatusOr<bool> RunConstantFold(hlo::Module& module);
 // Replaces every call by the callee's instructions.

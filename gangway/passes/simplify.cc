@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <vector>
 
 #include "gangway/passes/passes.h"
@@ -14,9 +16,9 @@ constexpr int kMaxRounds = 16;  // a round that changes nothing ends the pass; c
 
 using RulesByOpcode = std::array<std::vector<Rule>, hlo::kOpcodeCount>;
 
-RulesByOpcode Collect() {
+RulesByOpcode Collect(std::initializer_list<absl::Span<const OpRule>> families) {
   RulesByOpcode rules;
-  for (absl::Span<const OpRule> family : {ViewRules(), SliceRules(), ArithmeticRules(), CollectiveRules()}) {
+  for (absl::Span<const OpRule> family : families) {
     for (const OpRule& rule : family) rules[static_cast<int>(rule.opcode)].push_back(rule.rule);
   }
   return rules;
@@ -33,6 +35,13 @@ bool ApplyTo(Instruction* instruction, const RulesByOpcode& rules, hlo::Builder&
   return false;
 }
 
+// What is seen through would be lost.
+bool ReadsAnnotated(const Instruction& instruction) {
+  return std::any_of(instruction.operands().begin(), instruction.operands().end(), [](const Instruction* operand) {
+    return operand->has_sharding() && operand->opcode() != hlo::Opcode::kParameter;
+  });
+}
+
 bool Round(Computation& computation, const RulesByOpcode& rules) {
   std::vector<Instruction*> instructions;
   for (const auto& instruction : computation.instructions()) instructions.push_back(instruction.get());
@@ -41,6 +50,7 @@ bool Round(Computation& computation, const RulesByOpcode& rules) {
   for (Instruction* instruction : instructions) {
     // An annotation is the user's word on this very value.
     if (instruction->has_sharding() || !instruction->control_predecessors().empty()) continue;
+    if (ReadsAnnotated(*instruction)) continue;
     if (instruction->users().empty() && !instruction->IsRoot()) continue;
     changed |= ApplyTo(instruction, rules, builder);
   }
@@ -51,10 +61,7 @@ bool Round(Computation& computation, const RulesByOpcode& rules) {
   return changed;
 }
 
-}  // namespace
-
-absl::StatusOr<bool> RunSimplify(hlo::Module& module) {
-  const RulesByOpcode rules = Collect();
+bool RunRules(hlo::Module& module, const RulesByOpcode& rules) {
   bool changed = false;
   for (size_t i = 0; i < module.computations().size(); ++i) {
     Computation& computation = *module.computations()[i];
@@ -62,5 +69,13 @@ absl::StatusOr<bool> RunSimplify(hlo::Module& module) {
   }
   return changed;
 }
+
+}  // namespace
+
+absl::StatusOr<bool> RunSimplify(hlo::Module& module) {
+  return RunRules(module, Collect({ViewRules(), SliceRules(), ArithmeticRules(), CollectiveRules()}));
+}
+
+absl::StatusOr<bool> RunSimplifyViews(hlo::Module& module) { return RunRules(module, Collect({ViewRules()})); }
 
 }  // namespace gangway::passes

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <numeric>
+
 #include "gangway/passes/simplify_rules.h"
 
 namespace gangway::passes {
@@ -103,6 +106,31 @@ Simpler ConditionalConstant(Builder& b, Instruction* i) {
   return b.Add(Opcode::kCall, {i->operand(branch + 1)}, {}, {i->called()[branch]}, i->shape());
 }
 
+// A side of a product that nothing is contracted in, over the product's dimensions: batch, free of the left, of the
+// right; its own free ones begin at `free`.
+Instruction* SpreadOver(Builder& b, Instruction* x, const DimVector& batch, int64_t free, const Shape& product) {
+  DimVector order = batch, dims(batch.size());
+  std::iota(dims.begin(), dims.end(), 0);
+  for (int64_t d = 0; d < x->shape().rank(); ++d) {
+    if (std::find(batch.begin(), batch.end(), d) != batch.end()) continue;
+    order.push_back(d);
+    dims.push_back(free++);
+  }
+  if (!std::is_sorted(order.begin(), order.end())) x = b.Transpose(x, order);
+  if (x->shape().dtype() != product.dtype()) x = b.Convert(x, product.dtype());
+  return b.Broadcast(x, WithoutLayout(product), std::move(dims));
+}
+
+// An outer product is no sum of products.
+Simpler DotWithoutContraction(Builder& b, Instruction* i) {
+  const auto& dot = i->attr<hlo::DotAttr>();
+  if (!dot.lhs_contracting.empty()) return std::nullopt;
+  const int64_t batch = static_cast<int64_t>(dot.lhs_batch.size());
+  Instruction* lhs = SpreadOver(b, i->operand(0), dot.lhs_batch, batch, i->shape());
+  Instruction* rhs = SpreadOver(b, i->operand(1), dot.rhs_batch, i->operand(0)->shape().rank(), i->shape());
+  return b.Binary(Opcode::kMultiply, lhs, rhs);
+}
+
 constexpr OpRule kRules[] = {
     {Opcode::kAdd, AddZero},
     {Opcode::kSubtract, SubtractZero},
@@ -119,6 +147,7 @@ constexpr OpRule kRules[] = {
     {Opcode::kSelect, SelectConstant},
     {Opcode::kSelect, SelectSame},
     {Opcode::kConditional, ConditionalConstant},
+    {Opcode::kDot, DotWithoutContraction},
 };
 
 }  // namespace

@@ -239,22 +239,46 @@ Instruction* Context::ShardOffset(const Sharding& sharding, const Shape& global,
   return coordinates_.Scaled(sharding.mesh, sharding.dims[dim].axes, extent);
 }
 
+Instruction* Context::WithinAlong(int64_t dim, int64_t begin, int64_t end, const Sharding& sharding,
+                                  const Shape& global, const Shape& shard) {
+  const Shape line(DType::kS32, {shard.dim(dim)});
+  Instruction *offset = ShardOffset(sharding, global, dim), *place = builder_.Iota(line, 0);
+  const auto compare = [&](hlo::ComparisonDirection direction, int64_t bound) {
+    Instruction* own = builder_.Binary(Opcode::kSubtract, builder_.Index(bound), offset);
+    return builder_.Compare(direction, place, builder_.BroadcastScalar(own, line));
+  };
+  Instruction* inside = compare(hlo::ComparisonDirection::kLt, end);
+  if (begin > 0) inside = builder_.Binary(Opcode::kAnd, compare(hlo::ComparisonDirection::kGe, begin), inside);
+  return builder_.Broadcast(inside, WithDType(WithoutLayout(shard), DType::kPred), {dim});
+}
+
 Instruction* Context::MaskPadding(Instruction* local, const Sharding& sharding, const Shape& global,
                                   const std::vector<int64_t>& dims, Instruction* fill) {
   const Shape shape = WithoutLayout(local->shape());
   Instruction* mask = nullptr;
   for (int64_t d : dims) {
     if (!sharding.IsSplit(d) || global.dim(d) % sharding.ShardCount(d) == 0) continue;
-    const Shape index_shape(DType::kS32, {shape.dim(d)});
-    Instruction* valid =
-        builder_.Binary(Opcode::kSubtract, builder_.Index(global.dim(d)), ShardOffset(sharding, global, d));
-    Instruction* inside = builder_.Compare(hlo::ComparisonDirection::kLt, builder_.Iota(index_shape, 0),
-                                           builder_.BroadcastScalar(valid, index_shape));
-    inside = builder_.Broadcast(inside, WithDType(shape, DType::kPred), {d});
+    Instruction* inside = WithinAlong(d, 0, global.dim(d), sharding, global, shape);
     mask = mask == nullptr ? inside : builder_.Binary(Opcode::kAnd, mask, inside);
   }
   if (mask == nullptr) return local;
   return builder_.Select(mask, local, builder_.BroadcastScalar(fill, shape));
+}
+
+const Instruction* Context::LoopOf(const hlo::Computation& body) {
+  auto& loops = module_->loops;
+  if (!loops) {
+    loops.emplace();
+    for (const auto& computation : module_->source->computations()) {
+      for (const auto& instruction : computation->instructions()) {
+        if (instruction->opcode() != Opcode::kWhile) continue;
+        const auto [it, is_first] = loops->emplace(instruction->called()[1], instruction.get());
+        if (!is_first) it->second = nullptr;
+      }
+    }
+  }
+  const auto it = loops->find(&body);
+  return it == loops->end() ? nullptr : it->second;
 }
 
 hlo::Computation* Context::CloneCallee(const hlo::Computation* callee) {

@@ -18,6 +18,7 @@
 #include "gangway/partition/reason.h"
 #include "gangway/partition/reshard_plan.h"
 #include "gangway/partition/value.h"
+#include "gangway/passes/loop_memory.h"
 
 namespace gangway::partition {
 
@@ -34,6 +35,9 @@ struct ModuleState {
   PartitionOptions options;
   Demands demands;
   std::vector<Reason> reasons;
+  int64_t gathered_budget = passes::kMaxGrownBytes;  // of what loops read of arrays that are gathered before them
+  // Loops of the source by body; filled when first asked for.
+  std::optional<absl::flat_hash_map<const hlo::Computation*, const hlo::Instruction*>> loops;
   absl::flat_hash_map<const hlo::Computation*, hlo::Computation*> cloned;  // called computations that stay as they are
 };
 
@@ -84,8 +88,13 @@ class Context {
   // The shard with `fill` (scalar) in the padding of the given dimensions.
   hlo::Instruction* MaskPadding(hlo::Instruction* local, const Sharding& sharding, const Shape& global,
                                 const std::vector<int64_t>& dims, hlo::Instruction* fill);
+  // pred of the shard's shape: its elements that lie in begin .. end of a split dimension of the whole array.
+  hlo::Instruction* WithinAlong(int64_t dim, int64_t begin, int64_t end, const Sharding& sharding, const Shape& global,
+                                const Shape& shard);
   // s32[]: where the device's shard of a dimension begins in the whole array.
   hlo::Instruction* ShardOffset(const Sharding& sharding, const Shape& global, int64_t dim);
+  // The loop of the source whose body this is; null when it is none's, or several loops'.
+  const hlo::Instruction* LoopOf(const hlo::Computation& body);
   // A called computation copied as it is (reducers, comparators).
   hlo::Computation* CloneCallee(const hlo::Computation* callee);
   std::vector<hlo::Computation*> CloneCallees(const hlo::Instruction& instruction);

@@ -1,6 +1,7 @@
 // What an operation's plan may do, by the operation's kind, and what its result is worth where it lies.
 #include <algorithm>
 
+#include "gangway/partition/generic.h"
 #include "gangway/partition/op_plan.h"
 
 namespace gangway::partition {
@@ -8,6 +9,16 @@ namespace {
 
 using hlo::Instruction;
 using hlo::Opcode;
+
+// Zeros around a summand are the summand of zeros around the sum.
+bool PadsWithZeros(const Instruction& instruction) {
+  return instruction.opcode() == Opcode::kPad && IsIdentity(*instruction.operand(1), Reduction::kSum);
+}
+
+// A broadcast that only adds dimensions of one element.
+bool KeepsSize(const Instruction& broadcast) {
+  return broadcast.shape().ElementCount() == broadcast.operand(0)->shape().ElementCount();
+}
 
 // Moves elements or adds them up: partial sums in, partial sums out.
 bool CarriesPartialSums(const Instruction& instruction) {
@@ -19,8 +30,10 @@ bool CarriesPartialSums(const Instruction& instruction) {
     case Opcode::kReshape:
     case Opcode::kCopy:
       return true;
+    case Opcode::kBroadcast:
+      return KeepsSize(instruction);
     default:
-      return false;
+      return PadsWithZeros(instruction);
   }
 }
 
@@ -79,16 +92,66 @@ std::vector<const Instruction*> OtherAddends(const Instruction& instruction) {
 
 // A loop adds the result to a part of its state in every step and does nothing else with it: it is made whole once,
 // after the loop (passes/reduce_after_loop.cc).
-bool IsAddedUpByLoop(const Instruction& instruction) {
-  const Instruction* sum = EndOfSum(instruction);
-  if (sum->opcode() != Opcode::kAdd || sum->users().size() != 1) return false;
-  const Instruction& root = *sum->users()[0];
+bool IsAddedUpByLoop(const Instruction& sum) {
+  if (sum.opcode() != Opcode::kAdd || sum.users().size() != 1) return false;
+  const Instruction& root = *sum.users()[0];
   if (root.opcode() != Opcode::kTuple || !root.IsRoot()) return false;
-  return std::any_of(sum->operands().begin(), sum->operands().end(), [&](const Instruction* operand) {
-    const auto* element = operand->attr_if<hlo::TupleIndexAttr>();
-    return element != nullptr && operand->operand(0)->opcode() == Opcode::kParameter && operand->users().size() == 1 &&
-           root.operand(element->index) == sum;
-  });
+  std::vector<const Instruction*> open = {&sum};
+  for (int visited = 0; !open.empty() && visited < kMaxAddends; ++visited) {
+    const Instruction* next = open.back();
+    open.pop_back();
+    for (const Instruction* operand : next->operands()) {
+      if (operand->users().size() != 1) continue;
+      if (operand->opcode() == Opcode::kAdd) open.push_back(operand);
+      const auto* element = operand->attr_if<hlo::TupleIndexAttr>();
+      if (element != nullptr && operand->operand(0)->opcode() == Opcode::kParameter &&
+          root.operand(element->index) == &sum) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// The one reader of the stack that a loop makes of the value, one step's on the other, from a part of its state that
+// nothing else reads; null when there is no such thing.
+const Instruction* StackOf(const Instruction& value, Context& context) {
+  if (value.users().size() != 1) return nullptr;
+  const Instruction& update = *value.users()[0];
+  if (update.opcode() != Opcode::kDynamicUpdateSlice || update.operand(1) != &value || update.users().size() != 1) {
+    return nullptr;
+  }
+  const Instruction &stack = *update.operand(0), &root = *update.users()[0];
+  const auto* element = stack.attr_if<hlo::TupleIndexAttr>();
+  if (element == nullptr || stack.operand(0)->opcode() != Opcode::kParameter || stack.users().size() != 1)
+    return nullptr;
+  if (!root.IsRoot() || root.opcode() != Opcode::kTuple || root.operand(element->index) != &update) return nullptr;
+  const Instruction* loop = context.LoopOf(*value.parent());
+  if (loop == nullptr) return nullptr;
+  const Instruction* reader = nullptr;
+  for (const Instruction* user : loop->users()) {
+    const auto* read = user->attr_if<hlo::TupleIndexAttr>();
+    if (read == nullptr) return nullptr;
+    if (read->index != element->index) continue;
+    if (reader != nullptr) return nullptr;
+    reader = user;
+  }
+  return reader;
+}
+
+// Some loop around adds up the result, or stacks of it that are to lie as `wanted`, not split by the axes that the sums
+// are over.
+bool IsAddedUp(const Instruction& instruction, const Sharding& sharding, const Sharding& wanted, Context& context) {
+  const AxisList split = wanted.DimAxes();
+  const bool scatters = std::any_of(sharding.unreduced.begin(), sharding.unreduced.end(),
+                                    [&](const AxisRef& axis) { return Overlaps(split, axis); });
+  const Instruction* end = EndOfSum(instruction);
+  while (!IsAddedUpByLoop(*end)) {
+    const Instruction* stack = scatters ? nullptr : StackOf(*end, context);
+    if (stack == nullptr) return false;
+    end = EndOfSum(*stack);
+  }
+  return true;
 }
 
 bool IsPartialAlike(const LocalValue& value, const Sharding& sharding) {
@@ -134,7 +197,7 @@ double ResultCost(const Instruction& instruction, int64_t leaf, const Sharding& 
   if (leaf > 0 || sharding.unreduced.empty()) return CostToUsers(instruction, leaf, sharding, wanted, context);
   Sharding whole = sharding;
   whole.unreduced.clear();
-  if (sharding.reduction == Reduction::kSum && IsAddedUpByLoop(instruction)) {
+  if (sharding.reduction == Reduction::kSum && IsAddedUp(instruction, sharding, wanted, context)) {
     return kShareOfStep * CostToUsers(instruction, leaf, sharding, wanted, context);
   }
   const double share = ShareOfSum(instruction, sharding, context);
@@ -164,6 +227,12 @@ OpPlanOptions OptionsFor(const Instruction& instruction) {
     case Opcode::kSlice:
     case Opcode::kReverse:
       options.partial_ok = {0};
+      break;
+    case Opcode::kBroadcast:
+      if (KeepsSize(instruction)) options.partial_ok = {0};
+      break;
+    case Opcode::kPad:
+      if (PadsWithZeros(instruction)) options.partial_ok = {0};
       break;
     case Opcode::kReduce:
       // Only sums, and the initial value then counts once (rule.accumulated).

@@ -20,6 +20,8 @@ constexpr double kBytesPerSavedFlop = 0.0002;
 constexpr double kBytesPerTouchedByte = 0.0005;
 // Prefers major dimensions where all else is equal: reductions rarely run over those.
 constexpr double kBytesPerPlace = 0.01;
+// Of equal costs, to move a result is better than its one operand: whoever needs it may take it as it is.
+constexpr double kSoonerByte = 1e-6;
 // Assignments tried one after the other; beyond, factors are improved one at a time.
 constexpr int kMaxAssignments = 600;
 constexpr size_t kMaxCandidates = 10;  // per factor
@@ -371,7 +373,8 @@ class OpPlanner {
         if (!FromFactors(rule_, rule_.operands[i], axes, context_.mesh(), &sharding)) return kImpossible;
         sharding.manual = manual_;
         if (StaysPartial(i)) sharding.unreduced = kept_;
-        plan.cost += context_.ReshardCost(*values_[i], sharding);
+        const double sooner = values_.size() == 1 ? kSoonerByte : 0;
+        plan.cost += (1 + sooner) * context_.ReshardCost(*values_[i], sharding);
       }
       plan.operands.push_back(std::move(sharding));
     }

@@ -43,20 +43,6 @@ Instruction* PadAlong(Instruction* x, int64_t dim, const hlo::PadDim& amount, In
 int64_t FloorDiv(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 int64_t CeilDiv(int64_t a, int64_t b) { return -FloorDiv(-a, b); }
 
-// Dimension `dim` from `starts[shard]` on, `size` elements.
-Instruction* SliceFrom(Instruction* x, int64_t dim, const std::vector<int64_t>& starts, int64_t size,
-                       const Sharding& sharding, Context& context) {
-  Builder& builder = context.builder();
-  if (std::all_of(starts.begin(), starts.end(), [&](int64_t start) { return start == starts[0]; })) {
-    return SliceAlong(x, dim, starts[0], starts[0] + size, builder);
-  }
-  std::vector<Instruction*> indices(x->shape().rank(), builder.Index(0));
-  indices[dim] = context.coordinates().PerShard(sharding.mesh, sharding.dims[dim].axes, starts);
-  DimVector sizes = x->shape().dims();
-  sizes[dim] = size;
-  return builder.DynamicSlice(x, std::move(indices), std::move(sizes));
-}
-
 // What a shard gets from shard k + shift, where there is none: `fill`.
 Instruction* FillMissing(Instruction* part, int64_t shift, const AxisList& axes, const MeshRef& mesh, Instruction* fill,
                          Context& context) {
@@ -168,6 +154,19 @@ Instruction* EmitWindow(const WindowPlan& plan, Instruction* local, int64_t dim,
   buffer = PadAlong(buffer, dim, {low, high, 0}, fill, builder);
   for (int64_t& start : starts) start += low;
   return SliceFrom(buffer, dim, starts, request.Length(), sharding, context);
+}
+
+Instruction* SliceFrom(Instruction* x, int64_t dim, const std::vector<int64_t>& starts, int64_t size,
+                       const Sharding& sharding, Context& context) {
+  Builder& builder = context.builder();
+  if (std::all_of(starts.begin(), starts.end(), [&](int64_t start) { return start == starts[0]; })) {
+    return SliceAlong(x, dim, starts[0], starts[0] + size, builder);
+  }
+  std::vector<Instruction*> indices(x->shape().rank(), builder.Index(0));
+  indices[dim] = context.coordinates().PerShard(sharding.mesh, sharding.dims[dim].axes, starts);
+  DimVector sizes = x->shape().dims();
+  sizes[dim] = size;
+  return builder.DynamicSlice(x, std::move(indices), std::move(sizes));
 }
 
 Instruction* EmitDilatedWindow(const WindowPlan& plan, Instruction* local, int64_t dim, const Sharding& sharding,

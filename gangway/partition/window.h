@@ -49,6 +49,10 @@ hlo::Instruction* EmitWindow(const WindowPlan& plan, hlo::Instruction* local, in
 hlo::Instruction* EmitDilatedWindow(const WindowPlan& plan, hlo::Instruction* local, int64_t dim,
                                     const Sharding& sharding, hlo::Instruction* fill, Context& context);
 
+// Dimension `dim` of the local shard from `starts[shard]` on, `size` elements.
+hlo::Instruction* SliceFrom(hlo::Instruction* x, int64_t dim, const std::vector<int64_t>& starts, int64_t size,
+                            const Sharding& sharding, Context& context);
+
 // Bytes received per device, plus a charge per message, to get the window.
 double WindowCost(const WindowPlan& plan, const Shape& global, const Sharding& sharding, int64_t dim);
 

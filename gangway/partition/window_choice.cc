@@ -164,11 +164,29 @@ LocalWindow EmitLocalWindow(const WindowChoice& choice, size_t i, Instruction* o
   const int64_t dim = choice.dims[i].operand_dim;
   const Sharding& sharding = choice.plan.operands[0];
   if (!request.IsAligned()) {
-    return {EmitDilatedWindow(choice.windows[i], operand, dim, sharding, fill, context), 0, 0, 1};
+    return {EmitDilatedWindow(choice.windows[i], operand, dim, sharding, fill, context), 0, 0, 1, {}};
   }
   const int64_t holes = request.Holes(0), spread = (request.Length() - 1) * request.dilation + 1;
-  return {EmitWindow(choice.windows[i], operand, dim, sharding, fill, context), holes,
-          request.Positions() - holes - spread, request.dilation};
+  return {EmitWindow(choice.windows[i], operand, dim, sharding, fill, context),
+          holes,
+          request.Positions() - holes - spread,
+          request.dilation,
+          {}};
+}
+
+LocalWindow EmitSkewedWindow(const WindowChoice& choice, size_t i, Instruction* operand, Instruction* fill,
+                             Context& context) {
+  const WindowRequest& request = choice.windows[i].request;
+  LocalWindow local;
+  local.base_dilation = request.dilation;
+  for (int64_t k = 0; k < request.shards; ++k) local.pad_low = std::max(local.pad_low, request.Holes(k));
+  for (int64_t k = 0; k < request.shards; ++k) local.skipped.push_back(local.pad_low - request.Holes(k));
+  const int64_t most = *std::max_element(local.skipped.begin(), local.skipped.end());
+  const int64_t spread = (request.Length() - 1) * request.dilation + 1;
+  local.pad_high = request.Positions() + most - local.pad_low - spread;
+  local.operand =
+      EmitWindow(choice.windows[i], operand, choice.dims[i].operand_dim, choice.plan.operands[0], fill, context);
+  return local;
 }
 
 }  // namespace gangway::partition

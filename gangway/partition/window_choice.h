@@ -46,10 +46,15 @@ absl::Status LocalizeWithoutWindows(const WindowChoice& choice, const hlo::Instr
 struct LocalWindow {
   hlo::Instruction* operand = nullptr;
   int64_t pad_low = 0, pad_high = 0, base_dilation = 1;
+  std::vector<int64_t> skipped;  // by shard: leading results of the local operation that are not its own; empty: none
 };
 // Window `i` of the choice of the operand's shard. Holes are left to the operation's own dilation where they fall
 // alike on every shard.
 LocalWindow EmitLocalWindow(const WindowChoice& choice, size_t i, hlo::Instruction* operand, hlo::Instruction* fill,
                             Context& context);
+// The same for stride 1, where holes that do not fall alike are left to the operation's dilation too: every shard then
+// computes some results before or after its own.
+LocalWindow EmitSkewedWindow(const WindowChoice& choice, size_t i, hlo::Instruction* operand, hlo::Instruction* fill,
+                             Context& context);
 
 }  // namespace gangway::partition

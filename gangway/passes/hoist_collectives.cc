@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "gangway/hlo/builder.h"
 #include "gangway/passes/loop.h"
+#include "gangway/passes/loop_memory.h"
 #include "gangway/passes/passes.h"
 
 namespace gangway::passes {
@@ -16,9 +17,6 @@ namespace {
 using hlo::Computation;
 using hlo::Instruction;
 using hlo::Opcode;
-
-// What gathers before loops may keep alive beyond what the loops held anyway, in one program.
-constexpr int64_t kMaxGrownBytes = int64_t{256} << 20;
 
 bool IsHoisted(const Instruction& i) {
   switch (i.opcode()) {

@@ -4,14 +4,17 @@
 //   loop: s = s + all-reduce(x)   becomes   loop: p = p + x;   after it: s + all-reduce(p),  p from zeros
 //
 // Sound because sums may be reordered: nothing in the loop reads s but the sum itself, and what happens to a reduced
-// value on its way into the sum is linear with coefficients that are the same on all devices.
+// value on its way into the sum is linear with coefficients that are the same on all devices. What a loop inside
+// another stacks up on zeros, step by step, is reduced after the inner one: the outer one may add the stacks up.
 #include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "gangway/hlo/builder.h"
 #include "gangway/passes/loop.h"
+#include "gangway/passes/loop_memory.h"
 #include "gangway/passes/passes.h"
 #include "gangway/passes/uniform.h"
 
@@ -21,9 +24,6 @@ namespace {
 using hlo::Computation;
 using hlo::Instruction;
 using hlo::Opcode;
-
-// A reduce-scatter adds up what is larger than its result. All such sums of one program together stay below this.
-constexpr int64_t kMaxGrownBytes = int64_t{256} << 20;
 
 bool UsedOnce(const Instruction* i) { return i->users().size() == 1 && !i->IsRoot() && !i->has_sharding(); }
 
@@ -44,15 +44,17 @@ struct Summand {
 
 class Accumulators {
  public:
-  // `budget`: bytes by which the state may still grow.
-  Accumulators(const Loop& loop, const UniformValues& uniform, int64_t* budget)
-      : loop_(loop), uniform_(uniform), budget_(budget) {}
+  // `budget`: bytes by which the state may still grow, for a reduce-scatter adds up what is larger than its result.
+  // `is_inner`: the loop runs in the body of another one.
+  Accumulators(const Loop& loop, const UniformValues& uniform, bool is_inner, int64_t* budget)
+      : loop_(loop), uniform_(uniform), is_inner_(is_inner), budget_(budget) {}
 
   bool Run() {
     bool changed = false;
     const int64_t size = loop_.size;
     for (int64_t index = 0; index < size; ++index) {
       changed |= AddChosen(index);
+      changed |= is_inner_ && DelayStack(index);
       for (const std::vector<Summand>& summands : ByDevices(ReducedSummands(index))) {
         if (!IsWorthwhile(summands)) continue;
         Delay(index, summands);
@@ -87,6 +89,39 @@ class Accumulators {
       return true;
     }
     return false;
+  }
+
+  // s = dynamic-update-slice(s, all-reduce(x), i) from zeros: s of x, reduced after the loop.
+  bool DelayStack(int64_t index) {
+    const Instruction *old = OnlyRead(index), *initial = loop_.Initial(index);
+    Instruction* next = loop_.body_root()->operand(index);
+    if (old == nullptr || initial == nullptr || !IsZero(initial) || loop_.IsTakenWhole()) return false;
+    if (next->opcode() != Opcode::kDynamicUpdateSlice || next->operand(0) != old || !UsedOnce(next)) return false;
+    for (int64_t i = 2; i < next->operand_count(); ++i) {
+      if (!uniform_.Contains(next->operand(i))) return false;
+    }
+    const std::optional<Summand> summand = AsReduced(next->operand(1));
+    if (!summand || summand->reduction->opcode() != Opcode::kAllReduce || !IsWorthwhile({*summand})) return false;
+    next->ReplaceOperand(1, GoFrom(summand->reduction->operand(0), *summand));
+    ReduceOutside(*summand, ElementsOf(loop_.loop, index), loop_.loop->shape().tuple()[index]);
+    return true;
+  }
+
+  // The summand's reduction of each value instead of the value.
+  void ReduceOutside(const Summand& summand, const std::vector<Instruction*>& values, const Shape& shape) {
+    Computation* outside = loop_.loop->parent();
+    Computation* add = hlo::Builder(outside).ScalarComputation(Opcode::kAdd, shape.dtype());
+    for (Instruction* value : values) {
+      const std::vector<Instruction*> readers = value->users();
+      Instruction* reduced = outside->AddClone(*summand.reduction, WithoutLayout(shape), {value});
+      reduced->set_called({add});
+      for (Instruction* reader : readers) {
+        for (int64_t i = 0; i < reader->operand_count(); ++i) {
+          if (reader->operand(i) == value) reader->ReplaceOperand(i, reduced);
+        }
+      }
+      if (value->IsRoot()) outside->set_root(reduced);
+    }
   }
 
   // The body's reads of the element, if the sum is all they serve.
@@ -273,8 +308,19 @@ class Accumulators {
 
   Loop loop_;
   const UniformValues& uniform_;
+  const bool is_inner_;
   int64_t* budget_;
 };
+
+absl::flat_hash_set<const Computation*> LoopBodies(const hlo::Module& module) {
+  absl::flat_hash_set<const Computation*> bodies;
+  for (const auto& computation : module.computations()) {
+    for (const auto& instruction : computation->instructions()) {
+      if (instruction->opcode() == Opcode::kWhile) bodies.insert(instruction->called()[1]);
+    }
+  }
+  return bodies;
+}
 
 }  // namespace
 
@@ -282,13 +328,14 @@ absl::StatusOr<bool> RunReduceAfterLoop(hlo::Module& module) {
   module.RemoveUnreachable();
   const CallCounts calls = CountCalls(module);
   int64_t budget = kMaxGrownBytes;
+  const absl::flat_hash_set<const Computation*> bodies = LoopBodies(module);
   std::optional<UniformValues> uniform;  // where the first loop is met
   bool changed = false;
   for (Computation* computation : module.PostOrder()) {  // inner loops first
     bool changed_here = false;
     for (const Loop& loop : LoopsOf(*computation, calls)) {
       if (!uniform) uniform.emplace(module);
-      if (!Accumulators(loop, *uniform, &budget).Run()) continue;
+      if (!Accumulators(loop, *uniform, bodies.contains(computation), &budget).Run()) continue;
       loop.body->RemoveDead();
       loop.body->SortTopologically();
       changed_here = true;

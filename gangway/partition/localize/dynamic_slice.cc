@@ -16,9 +16,6 @@ using hlo::Builder;
 using hlo::Instruction;
 using hlo::Opcode;
 
-// Of one array that is gathered because a loop reads parts of it.
-constexpr int64_t kMaxGatheredBytes = int64_t{64} << 20;
-
 Reduction CombinerOf(DType dtype) { return dtype == DType::kPred ? Reduction::kOr : Reduction::kSum; }
 
 }  // namespace
@@ -50,7 +47,10 @@ absl::Status LocalizeDynamicSlice(const Instruction& instruction, Context& conte
   const double by_parts = context.module().planner->Cost(result, wanted, shape);
   const double by_gather = context.ReshardCost(value, gathered);
   const double share = static_cast<double>(shape.ElementCount()) / static_cast<double>(global.ElementCount());
-  if (value.unchanged && by_gather * share < by_parts && ShardShape(global, gathered).ByteSize() <= kMaxGatheredBytes) {
+  const int64_t grows = ShardShape(global, gathered).ByteSize() - ShardShape(global, kept).ByteSize();
+  int64_t& budget = context.module().gathered_budget;
+  if (value.unchanged && by_gather * share < by_parts && grows <= budget) {
+    budget -= grows;
     kept = result = gathered;
     kept.unreduced.clear();
     result.unreduced.clear();

@@ -14,7 +14,6 @@
 namespace gangway::partition {
 namespace {
 
-using hlo::Builder;
 using hlo::Instruction;
 using hlo::Opcode;
 
@@ -66,7 +65,8 @@ class PlacedUpdate {
     Instruction* covers = nullptr;
     for (int64_t d : covered_) {
       placed = EmitArrangement(PlanDim(d), d, result_.dims[d].axes, WithoutLayout(placed->shape()), {placed}, context_);
-      Instruction* along = CoversAlong(d, array->shape());
+      const int64_t end = starts_[d] + update_.global.dim(d);
+      Instruction* along = context_.WithinAlong(d, starts_[d], end, result_, array_.global, array->shape());
       covers = covers == nullptr ? along : context_.builder().Binary(Opcode::kAnd, covers, along);
     }
     return context_.builder().Select(covers, placed, array);
@@ -78,19 +78,6 @@ class PlacedUpdate {
     const auto kind = held_.IsSplit(d) ? StretchSource::Kind::kSplit : StretchSource::Kind::kWhole;
     return PlanArrangement(array_.global.dim(d), result_.ShardCount(d), {{0, starts_[d], starts_[d] + extent, 0}},
                            {{kind, extent, false}});
-  }
-
-  // Of the shard's elements, which lie in the update along a dimension.
-  Instruction* CoversAlong(int64_t d, const Shape& shard) {
-    Builder& builder = context_.builder();
-    const Shape line(DType::kS32, {shard.dim(d)});
-    Instruction* offset = builder.BroadcastScalar(context_.ShardOffset(result_, array_.global, d), line);
-    Instruction* place = builder.Binary(Opcode::kAdd, builder.Iota(line, 0), offset);
-    const auto bound = [&](int64_t value) { return builder.BroadcastScalar(builder.Index(value), line); };
-    Instruction* inside = builder.Binary(
-        Opcode::kAnd, builder.Compare(hlo::ComparisonDirection::kGe, place, bound(starts_[d])),
-        builder.Compare(hlo::ComparisonDirection::kLt, place, bound(starts_[d] + update_.global.dim(d))));
-    return builder.Broadcast(inside, WithDType(WithoutLayout(shard), DType::kPred), {d});
   }
 
   const LocalValue update_, array_;

@@ -230,7 +230,7 @@ TEST(Spanning, TheDeadlineNamesTheWorker) {
   workers.gang(0).Join(0, op, Scalar(&in, &out, &seen));
   workers.clock.Advance(absl::Seconds(11));
   workers.keeper(0).Sweep();
-  EXPECT_THAT(std::string(seen.message()), HasSubstr("waited 11s for worker 1"));
+  EXPECT_THAT(std::string(seen.message()), HasSubstr("waited 11s for worker 1 cpu:1"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gangway/base/status.h"
@@ -239,25 +240,35 @@ absl::Status WorkerGang::status() const {
   return status_;
 }
 
-std::string WorkerGang::DescribeMissing(const Meeting& meeting) const {
-  std::vector<std::string> missing;
-  size_t more = 0;
-  const std::vector<int>& group = meeting.op->groups[meeting.group];
-  for (size_t rank = 0; rank < group.size(); ++rank) {
-    if (meeting.contributions[rank].done != nullptr) continue;
-    if (fabric_ != nullptr && launch_.owners[group[rank]] != fabric_->self()) continue;
-    if (missing.size() < kMostNamed) {
-      missing.push_back(launch_.participants[group[rank]]);
-    } else {
-      ++more;
-    }
-  }
-  return absl::StrCat(absl::StrJoin(missing, ", "), more > 0 ? absl::StrCat(" and ", more, " more") : "");
+std::string WorkerGang::NamesOf(absl::Span<const int> participants) const {
+  const size_t named = std::min(participants.size(), kMostNamed);
+  auto name = [this](std::string* out, int participant) { out->append(launch_.participants[participant]); };
+  return absl::StrCat(absl::StrJoin(participants.first(named), ", ", name),
+                      participants.size() > named ? absl::StrCat(" and ", participants.size() - named, " more") : "");
 }
 
-std::string WorkerGang::DescribeWait(const Op& op, absl::Time start, const std::string& missing) const {
+std::vector<int> WorkerGang::Missing(const Meeting& meeting) const {
+  std::vector<int> missing;
+  const std::vector<int>& group = meeting.op->groups[meeting.group];
+  for (size_t rank = 0; rank < group.size(); ++rank) {
+    const bool local = fabric_ == nullptr || launch_.owners[group[rank]] == fabric_->self();
+    if (local && meeting.contributions[rank].done == nullptr) missing.push_back(group[rank]);
+  }
+  return missing;
+}
+
+std::vector<int> WorkerGang::Missing(const Spanning& spanning) const {
+  const std::vector<net::PeerId> workers = spanning.exchange->Missing();
+  std::vector<int> missing;
+  for (size_t p = 0; p < launch_.owners.size(); ++p) {
+    if (absl::c_linear_search(workers, launch_.owners[p])) missing.push_back(static_cast<int>(p));
+  }
+  return missing;
+}
+
+std::string WorkerGang::DescribeWait(const Op& op, absl::Time start, absl::Span<const int> missing) const {
   return absl::StrCat("program ", launch_.program, ", launch ", launch_.id, ": ", op.ToString(), " waited ",
-                      absl::FormatDuration(clock_.Now() - start), " for ", missing);
+                      absl::FormatDuration(clock_.Now() - start), " for ", NamesOf(missing));
 }
 
 void WorkerGang::ExpireBefore(absl::Time start) {
@@ -267,13 +278,10 @@ void WorkerGang::ExpireBefore(absl::Time start) {
     if (last_arrival_ >= start) return;
     for (const auto& [key, state] : ops_) {
       for (const auto& group : state.open) {
-        for (const auto& meeting : group) wait = DescribeWait(*meeting->op, meeting->start, DescribeMissing(*meeting));
+        for (const auto& meeting : group) wait = DescribeWait(*meeting->op, meeting->start, Missing(*meeting));
       }
     }
-    for (const auto& [id, spanning] : spanning_) {
-      auto name = [](std::string* out, net::PeerId id) { absl::StrAppend(out, "worker ", id.value()); };
-      wait = DescribeWait(*spanning.op, spanning.start, absl::StrJoin(spanning.exchange->Missing(), ", ", name));
-    }
+    for (const auto& [id, spanning] : spanning_) wait = DescribeWait(*spanning.op, spanning.start, Missing(spanning));
   }
   if (!wait.empty()) Poison(absl::DeadlineExceededError(wait));
 }

@@ -47,6 +47,12 @@ class WorkerGang final : public Gang {
     std::vector<int64_t> visits;                              // by participant
     std::vector<std::vector<std::unique_ptr<Meeting>>> open;  // by group, rarely more than one each
   };
+  // One that goes on between workers.
+  struct Spanning {
+    std::shared_ptr<const Op> op;
+    absl::Time start;
+    std::shared_ptr<SpanningExchange> exchange;
+  };
 
   // Takes the contribution; the meeting when it is complete with it.
   std::unique_ptr<Meeting> Arrive(int participant, const std::shared_ptr<const Op>& op, Contribution& contribution)
@@ -58,8 +64,11 @@ class WorkerGang final : public Gang {
   int LocalMembers(const Op& op, int group) const;
   // Completes all members; `first_rank`, when not negative, at once on this thread: its device goes on by itself.
   void Finish(std::unique_ptr<Meeting> meeting, const absl::Status& status, int first_rank);
-  std::string DescribeMissing(const Meeting& meeting) const;
-  std::string DescribeWait(const Op& op, absl::Time start, const std::string& missing) const;
+  // The participants an exchange waits for.
+  std::vector<int> Missing(const Meeting& meeting) const;
+  std::vector<int> Missing(const Spanning& spanning) const;
+  std::string NamesOf(absl::Span<const int> participants) const;
+  std::string DescribeWait(const Op& op, absl::Time start, absl::Span<const int> missing) const;
 
   const Launch launch_;
   const std::shared_ptr<Crew> crew_;
@@ -69,12 +78,7 @@ class WorkerGang final : public Gang {
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   absl::Time last_arrival_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<int64_t, OpState> ops_ ABSL_GUARDED_BY(mutex_);
-  // Between workers, by an own count.
-  struct Spanning {
-    std::shared_ptr<const Op> op;
-    absl::Time start;
-    std::shared_ptr<SpanningExchange> exchange;
-  };
+  // By an own count.
   absl::flat_hash_map<int64_t, Spanning> spanning_ ABSL_GUARDED_BY(mutex_);
   int64_t next_spanning_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -65,6 +65,11 @@ class Mailbox {
     return std::nullopt;
   }
 
+  // Why nothing can be sent to a peer that is not connected: its disconnection, if there was one.
+  absl::Status WhyGone(PeerId peer) const {
+    if (auto gone = gone_.find(peer); gone != gone_.end()) return gone->second;
+    return absl::UnavailableError(absl::StrCat("peer ", peer.value(), " was never introduced"));
+  }
   void Connected(PeerId peer) { gone_.erase(peer); }
   Ended Disconnected(PeerId peer, const absl::Status& why) {
     gone_.insert_or_assign(peer, why);

@@ -51,11 +51,16 @@ class InprocFabrics::End final : public IntroducedFabric {
 
   void Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) override {
     std::string address;
+    absl::Status gone;
     {
       absl::MutexLock lock(&mutex_);
-      if (auto it = peers_.find(to); it != peers_.end()) address = it->second.address;
+      if (auto it = peers_.find(to); it != peers_.end()) {
+        address = it->second.address;
+      } else {
+        gone = mailbox_.WhyGone(to);
+      }
     }
-    if (address.empty()) return done(absl::UnavailableError(absl::StrCat("no connection to worker ", to.value())));
+    if (!gone.ok()) return done(gone);
     auto bytes = std::make_shared<std::string>(static_cast<const char*>(data), size);
     auto deliver = [hub = hub_, from = address_, address, self = self(), label, bytes] {
       std::shared_ptr<End> end;

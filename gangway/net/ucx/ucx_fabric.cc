@@ -242,8 +242,10 @@ void UcxFabric::Send(PeerId to, const ParcelLabel& label, const void* data, size
   {
     absl::MutexLock lock(&mutex_);
     auto it = peers_.find(to);
-    if (stopping_ || it == peers_.end()) {
-      status = absl::UnavailableError(absl::StrCat("no connection to worker ", to.value()));
+    if (stopping_) {
+      status = absl::CancelledError("the data plane stops");
+    } else if (it == peers_.end()) {
+      status = mailbox_.WhyGone(to);
     } else {
       status = Open(*it->second);
     }

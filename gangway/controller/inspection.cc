@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "gangway/base/mix.h"
 #include "gangway/mesh/geometry.h"
 #include "nlohmann/json.hpp"
 
@@ -23,7 +24,7 @@ uint64_t HashOf(const InspectedOutput& output) {
     parts.emplace(i < output.part_of.size() ? output.part_of[i] : static_cast<int>(i), output.digests[i].hash);
   }
   uint64_t hash = 0;
-  for (const auto& [part, of_part] : parts) hash = (hash ^ of_part) * 0x9E3779B97F4A7C15;
+  for (const auto& [part, of_part] : parts) hash = Mix(hash, of_part);
   return hash;
 }
 

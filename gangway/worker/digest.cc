@@ -3,17 +3,11 @@
 #include <cstdint>
 #include <cstring>
 
+#include "gangway/base/mix.h"
 #include "gangway/tensor/float_format.h"
 
 namespace gangway::worker {
 namespace {
-
-constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15;
-
-uint64_t Mix(uint64_t hash, uint64_t word) {
-  hash = (hash ^ word) * kMultiplier;
-  return hash ^ hash >> 32;
-}
 
 // Four lanes, so that one word need not wait for the word before.
 uint64_t HashOf(absl::string_view bytes) {

@@ -107,6 +107,47 @@ TEST_P(GangTest, CollectiveBroadcast) {
   EXPECT_THAT(results[2], ElementsAre(200, 201));
 }
 
+// A sum over the devices of an array that each gives away.
+std::string DonatingSum(int devices) {
+  return "HloModule m, input_output_alias={ {}: (0, {}, may-alias) }\nENTRY e {\n  p = f32[65536]{0} parameter(0)\n"
+         "  s = " +
+         HostedCall("all_reduce", "f32[65536]{0}", "f32[65536]{0}", "p",
+                    "key = 1 : i64, kind = \"sum\", " + OneGroup(devices)) +
+         "\n  h = f32[] constant(0.5)\n  hs = f32[65536]{0} broadcast(h), dimensions={}\n"
+         "  ROOT r = f32[65536]{0} multiply(s, hs)\n}\n";
+}
+
+// If it were given away, the copies would come when the launch that took it is over, and the launch waits for devices
+// that wait for the copies.
+TEST_P(GangTest, WhatIsStillCopiedToTheOthersIsGivenAwayLater) {
+  Start(4);
+  auto program = Compile(DonatingSum(4), 4);
+  const std::vector<float> ones(65536, 1);
+  for (int round = 0; round < 100; ++round) {
+    std::vector<std::vector<BufferRef>> inputs = {{Put(0, DType::kF32, {65536}, ones)}};
+    for (int d = 1; d < 4; ++d) inputs.push_back({inputs[0][0]->CopyTo(device(d))});
+    for (const Execution& execution : LaunchAll(*program, inputs)) ASSERT_EQ(Outcome(execution.done), absl::OkStatus());
+  }
+}
+
+// The same by way of the host.
+TEST_P(GangTest, WhatIsStillReadIsGivenAwayLater) {
+  Start(2);
+  auto program = Compile(DonatingSum(2), 2);
+  const std::vector<float> ones(65536, 1);
+  for (int round = 0; round < 100; ++round) {
+    BufferRef value = Put(0, DType::kF32, {65536}, ones);
+    std::vector<float> read(65536);
+    const Future<Unit> there = value->ToHost(read.data());
+    auto gang = MakeGang(2);
+    Execution first = program->Execute(device(0), {value}, OptionsFor(gang, 0));
+    ASSERT_EQ(Outcome(there), absl::OkStatus());
+    Execution second = program->Execute(device(1), {Put(1, DType::kF32, {65536}, read)}, OptionsFor(gang, 1));
+    ASSERT_EQ(Outcome(first.done), absl::OkStatus());
+    EXPECT_EQ(Get<float>(second.outputs[0])[65535], 1);
+  }
+}
+
 TEST_P(GangTest, OneCallMovesManyArrays) {
   Start(2);
   auto program =

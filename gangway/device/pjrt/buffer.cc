@@ -172,7 +172,11 @@ Future<Unit> PjrtBuffer::Ready() const {
 
 Future<Unit> PjrtBuffer::ToHost(void* dst) {
   if (size_bytes_ == 0) return deleted() ? Future<Unit>(DeletedError()) : Ready();
-  return Use<Unit>([this, dst](PJRT_Buffer* handle) { return StartToHost(handle, dst); });
+  // In use until the bytes are there, like what is copied.
+  if (absl::Status status = BeginUse(); !status.ok()) return Future<Unit>(status);
+  Future<Unit> there = Use<Unit>([this, dst](PJRT_Buffer* handle) { return StartToHost(handle, dst); });
+  there.OnReady([self = shared_from_this()](const absl::StatusOr<Unit>&) { self->EndUse(); });
+  return there;
 }
 
 Future<Unit> PjrtBuffer::StartToHost(PJRT_Buffer* handle, void* dst) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,6 +88,7 @@ class FakeController final : public controller::Controller {
   Future<std::shared_ptr<const std::string>> Fetch(ArrayId array, int shard) override {
     using Result = absl::StatusOr<std::shared_ptr<const std::string>>;
     const Array& found = arrays_.at(array);
+    if (fetched.has_value()) return fetched->future();
     if (!found.error.ok()) return Future<std::shared_ptr<const std::string>>(Result(found.error));
     return Future<std::shared_ptr<const std::string>>(Result(found.shards.at(shard)));
   }
@@ -126,6 +128,7 @@ class FakeController final : public controller::Controller {
   // What tests set and look at.
   Promise<std::shared_ptr<const controller::Program>> program;
   Promise<Unit> done;
+  std::optional<Promise<std::shared_ptr<const std::string>>> fetched;  // what arrays are read as, when it is there
   controller::CompileRequest compile_request;
   int programs_released = 0;
 

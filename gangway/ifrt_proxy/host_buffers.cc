@@ -3,6 +3,11 @@
 #include "absl/strings/str_cat.h"
 
 namespace gangway::ifrt_proxy {
+namespace {
+
+constexpr size_t kMostPromised = 8;
+
+}  // namespace
 
 absl::Status HostBuffers::Store(uint64_t handle, SharedBytes bytes) { return Insert(handle, {std::move(bytes), {}}); }
 
@@ -24,6 +29,7 @@ absl::Status HostBuffers::Insert(uint64_t handle, Entry entry) {
       return absl::AlreadyExistsError(absl::StrCat("host buffer ", handle, " exists"));
     }
     bytes_ += size;
+    promised_.erase(handle);
     if (auto it = waiting_.find(handle); it != waiting_.end()) {
       callback = std::move(it->second);
       waiting_.erase(it);
@@ -31,6 +37,11 @@ absl::Status HostBuffers::Insert(uint64_t handle, Entry entry) {
   }
   if (callback) callback();
   return absl::OkStatus();
+}
+
+bool HostBuffers::Promise(uint64_t handle) {
+  absl::MutexLock lock(&mutex_);
+  return promised_.size() < kMostPromised && promised_.insert(handle).second;
 }
 
 bool HostBuffers::Contains(uint64_t handle) const {
@@ -63,7 +74,7 @@ absl::StatusOr<SharedBytes> HostBuffers::Take(uint64_t handle) {
 absl::StatusOr<SharedBytes> HostBuffers::Await(uint64_t handle, absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
   auto ready = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closed_ || entries_.contains(handle); };
-  mutex_.AwaitWithDeadline(absl::Condition(&ready), deadline);
+  mutex_.AwaitWithDeadline(absl::Condition(&ready), promised_.contains(handle) ? absl::InfiniteFuture() : deadline);
   auto it = entries_.find(handle);
   if (it == entries_.end()) {
     return closed_ ? absl::CancelledError("session closed")

@@ -9,6 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -31,6 +32,10 @@ class HostBuffers {
   // An error that takes the buffer's place: whoever asks for it gets the error.
   void StoreError(uint64_t handle, absl::Status error);
 
+  // A Store or StoreError will follow, however long it takes: whoever awaits the handle waits for that. False, and
+  // nothing promised, when so many promises are open that their waiting threads would be a burden.
+  bool Promise(uint64_t handle);
+
   bool Contains(uint64_t handle) const;
   // Calls back once, on the thread that stores the handle or closes the session, or at once when it is there. One per
   // handle.
@@ -38,7 +43,7 @@ class HostBuffers {
 
   // Removes and returns; NOT_FOUND when absent.
   absl::StatusOr<SharedBytes> Take(uint64_t handle);
-  // Waits for the handle and returns it without removing it.
+  // Waits for the handle and returns it without removing it. The deadline is for what nobody has promised.
   absl::StatusOr<SharedBytes> Await(uint64_t handle, absl::Time deadline);
   void Delete(uint64_t handle);
   // Drops everything and wakes everybody.
@@ -55,6 +60,7 @@ class HostBuffers {
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, OnArrival> waiting_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<uint64_t> promised_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -1,5 +1,7 @@
 #include "gangway/ifrt_proxy/host_buffers.h"
 
+#include <thread>
+
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 
@@ -39,6 +41,28 @@ TEST(HostBuffersTest, ArrivalAndCloseWakeWhoeverWaits) {
   buffers.Close();
   EXPECT_EQ(woken, 3);
   EXPECT_EQ(buffers.Store(3, Bytes("x")).code(), absl::StatusCode::kCancelled);
+}
+
+TEST(HostBuffersTest, WhatIsPromisedIsWaitedFor) {
+  HostBuffers buffers(100);
+  ASSERT_TRUE(buffers.Promise(1));
+  EXPECT_FALSE(buffers.Promise(1)) << "twice";
+  std::thread reader([&] { EXPECT_EQ(**buffers.Await(1, absl::InfinitePast()), "abc"); });
+  ASSERT_TRUE(buffers.Store(1, Bytes("abc")).ok());
+  reader.join();
+  ASSERT_TRUE(buffers.Promise(2));
+  std::thread other([&] { EXPECT_TRUE(absl::IsCancelled(buffers.Await(2, absl::InfinitePast()).status())); });
+  buffers.Close();
+  other.join();
+}
+
+TEST(HostBuffersTest, OnlySoMuchIsPromised) {
+  HostBuffers buffers(100);
+  uint64_t handle = 0;
+  while (handle < 1000 && buffers.Promise(handle)) ++handle;
+  EXPECT_LT(handle, 100u);
+  ASSERT_TRUE(buffers.Store(0, Bytes("")).ok());
+  EXPECT_TRUE(buffers.Promise(1000)) << "one has been kept";
 }
 
 TEST(HostBuffersTest, AnErrorTakesTheBuffersPlace) {

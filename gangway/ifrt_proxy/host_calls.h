@@ -42,6 +42,8 @@ class HostCalls {
   // Calls a function outside of any program; only with a connection.
   void Ask(uint64_t function, SharedBytes operands, std::function<void(absl::StatusOr<SharedBytes>)> answer);
   bool connected() const { return send_ != nullptr; }
+  // Programs are loaded that may call the client.
+  bool expected() const { return !programs_.empty(); }
   void Answer(uint64_t callback, Poll poll);
   // What a call gave. NOT_FOUND when there is none of that handle.
   absl::Status Return(uint64_t execution, absl::StatusOr<SharedBytes> results);

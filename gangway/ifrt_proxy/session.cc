@@ -30,7 +30,9 @@ std::vector<uint64_t> NeededHostBuffers(const IfrtRequest& request) {
 // Nobody waits for the answer: the client has named the results itself and goes on.
 bool IsSilent(const IfrtRequest& request) {
   return request.loaded_executable_execute_request().result_array_handle_size() > 0 ||
-         request.has_destruct_array_request();
+         request.disassemble_into_single_device_arrays_request().result_handles_size() > 0 ||
+         request.fully_replicated_shard_request().result_handle() != 0 ||
+         request.copy_arrays_request().result_handles_size() > 0 || request.has_destruct_array_request();
 }
 
 }  // namespace

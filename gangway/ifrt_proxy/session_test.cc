@@ -105,6 +105,36 @@ TEST_F(SessionTest, ArrayGoesInAndOut) {
   EXPECT_EQ(**buffers_->Take(77), "hello");
 }
 
+TEST_F(SessionTest, ASmallValueThatIsStillMadeIsAnsweredForAtOnce) {
+  MakeArray(5, "hello");
+  for (const absl::Status& outcome : {absl::OkStatus(), absl::UnavailableError("worker w1 is lost")}) {
+    controller_.fetched.emplace();
+    const uint64_t buffer = outcome.ok() ? 77 : 78;
+    EXPECT_EQ(CopyToHost(5, buffer).response_case(), IfrtResponse::kCopyToHostBufferResponse);
+    EXPECT_FALSE(buffers_->Contains(buffer));
+    if (outcome.ok()) {
+      controller_.fetched->Set(std::make_shared<const std::string>("hello"));
+      EXPECT_EQ(**buffers_->Await(buffer, clock_.Now()), "hello");
+    } else {
+      controller_.fetched->Set(outcome);
+      EXPECT_EQ(buffers_->Await(buffer, clock_.Now()).status(), outcome);
+    }
+  }
+}
+
+TEST_F(SessionTest, ALargeValueIsAnsweredForWhenItIsThere) {
+  MakeArray(5, std::string(1 << 19, 'x'));
+  controller_.fetched.emplace();
+  IfrtRequest request;
+  request.mutable_copy_to_host_buffer_request()->set_array_handle(5);
+  request.mutable_copy_to_host_buffer_request()->set_host_buffer_handle(77);
+  const size_t before = responses_.size();
+  const uint64_t read = Send(std::move(request));
+  EXPECT_EQ(responses_.size(), before);
+  controller_.fetched->Set(absl::UnavailableError("worker w1 is lost"));
+  EXPECT_EQ(ResponseTo(read).response_metadata().status().message(), "worker w1 is lost");
+}
+
 TEST_F(SessionTest, RequestsWaitForTheirHostBufferInOrder) {
   uint64_t make = Send(MakeArrayRequest(5, 9, {2}));
   IfrtRequest deleted;

@@ -14,6 +14,8 @@ namespace {
 using controller::ArraySpec;
 using controller::HostShard;
 
+constexpr int64_t kPromisedBytes = 64 << 10;  // beyond it moving the bytes takes longer than a round trip
+
 // Takes a host buffer and makes it dense; its size must be that of `dims`.
 template <typename Strides>
 absl::StatusOr<SharedBytes> TakeDense(HostBuffers& buffers, uint64_t handle, DType dtype, const DimVector& dims,
@@ -140,14 +142,25 @@ void HandleCopyToHost(Session& session, const wire::CopyToHostBufferRequest& req
     return reply.Fail(
         absl::InvalidArgumentError("only single-device or fully replicated arrays can be copied to the host"));
   }
-  session.controller().Fetch(*array, 0).OnReady(
-      [reply, buffers = session.host_buffers(), handle = request.host_buffer_handle(), dims,
-       element_bytes = ByteWidth((*spec)->dtype), strides](const absl::StatusOr<SharedBytes>& bytes) {
-        if (!bytes.ok()) return reply.Fail(bytes.status());
-        auto ready = ForClient(*bytes, dims, element_bytes, strides);
-        if (!ready.ok()) return reply.Fail(ready.status());
-        reply.OkOrFail(buffers->Store(handle, *std::move(ready)));
-      });
+  // A small value that is still being made is answered for at once: the client asks for its bytes meanwhile, and they
+  // leave as soon as they are there, not a round trip later. Not where a call of the client's functions may have to
+  // come first: clients can be told to ask for few buffers at a time.
+  const Future<SharedBytes> value = session.controller().Fetch(*array, 0);
+  const uint64_t handle = request.host_buffer_handle();
+  const std::shared_ptr<HostBuffers>& buffers = session.host_buffers();
+  const bool promised = !value.IsReady() && Shape((*spec)->dtype, dims).ByteSize() <= kPromisedBytes &&
+                        !session.host_calls().expected() && buffers->Promise(handle);
+  if (promised) reply.Ok();
+  value.OnReady([reply, buffers, handle, promised, dims, element_bytes = ByteWidth((*spec)->dtype),
+                 strides](const absl::StatusOr<SharedBytes>& bytes) {
+    absl::Status outcome = bytes.status();
+    if (bytes.ok()) {
+      auto ready = ForClient(*bytes, dims, element_bytes, strides);
+      outcome = ready.ok() ? buffers->Store(handle, *std::move(ready)) : ready.status();
+    }
+    if (!promised) return reply.OkOrFail(outcome);
+    if (!outcome.ok()) buffers->StoreError(handle, outcome);
+  });
 }
 
 }  // namespace gangway::ifrt_proxy

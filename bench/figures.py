@@ -41,42 +41,11 @@ def curves(axes, lines, by, x, y, label):
     axes.grid(alpha=0.3)
 
 
-def smallest(axes):
-    """Figure 6: device utilization by the length of a computation."""
-    lines = [line for line in measure("smallest") if line["bench"] == "simulated_utilization"]
-    curves(axes, lines, "hosts", "ms", "used", "{} hosts")
-    axes.set(xscale="log", xlabel="device time of a computation, ms", ylabel="devices used", ylim=(0, 1.05))
-
-
-def pipeline(axes):
-    """Figure 7: stages on different hosts."""
-    curves(axes, measure("pipeline"), "dispatch", "stages", "computations_per_s", "{}")
-    axes.set(xlabel="pipeline stages, each on a host of its own", ylabel="computations a second", ylim=(0, None))
-
-
-def clients(axes):
-    """Figure 8: several clients."""
-    curves(axes, measure("clients"), "ms", "clients", "used", "{} ms")
-    axes.set(xscale="log", xlabel="clients", ylabel="devices used", ylim=(0, 1.05))
-
-
-def shares(axes):
-    """Figure 9: the schedulers' order with shares 1:2:4:8."""
-    lines = measure("shares")
-    order = lines[-1]["order"]
-    tenants = sorted({tenant for _, tenant in order})
-    for tenant in tenants:
-        starts = [(when, 0.9) for when, by in order if by == tenant]
-        axes.broken_barh(starts, (tenants.index(tenant) - 0.4, 0.8), color=f"C{tenants.index(tenant)}")
-    weights = lines[-1]["weights"]
-    axes.set_yticks(range(len(tenants)), [f"weight {weights[i]}" for i in range(len(tenants))])
-    axes.set(xlabel="admitted, ms")
-
-
-def scale(axes):
-    """Real time of controller and scheduler for one program."""
+def scale(figure):
+    """Processor time of controller and scheduler for one program."""
     lines = measure("scale")
     hosts = [line["hosts"] for line in lines]
+    axes = figure.subplots()
     for field, label in (("controller_us", "controller"), ("scheduler_us", "scheduler alone")):
         axes.plot(hosts, [line[field] for line in lines], marker="o", label=label)
     axes.legend()
@@ -84,9 +53,51 @@ def scale(axes):
     axes.set(xscale="log", yscale="log", xlabel="hosts of 4 devices", ylabel="µs for a program")
 
 
-def islands(axes):
+def smallest(figure):
+    """Figure 6: devices used by the length of a computation."""
+    lines = [line for line in measure("smallest") if line["bench"] == "simulated_utilization"]
+    axes = figure.subplots()
+    curves(axes, lines, "hosts", "ms", "used", "{} hosts")
+    axes.set(xscale="log", xlabel="device time of a computation, ms", ylabel="devices used", ylim=(0, 1.05))
+
+
+def pipeline(figure):
+    """Figure 7: pipeline stages, each on a host of its own."""
+    axes = figure.subplots()
+    curves(axes, measure("pipeline"), "dispatch", "stages", "computations_per_s", "{} dispatch")
+    axes.set(xlabel="stages", ylabel="computations a second", ylim=(0, None))
+
+
+def clients(figure):
+    """Figure 8: devices used by several clients together."""
+    axes = figure.subplots()
+    curves(axes, measure("clients"), "ms", "clients", "used", "programs of {} ms")
+    axes.set(xscale="log", xlabel="clients", ylabel="devices used", ylim=(0, 1.05))
+
+
+def shares(figure):
+    """Figure 9: device time by shares, and the scheduler's order."""
+    lines = measure("shares")
+    *above, below = figure.subplot_mosaic([list(range(len(lines))), ["order"] * len(lines)]).values()
+    for axes, line in zip(above, lines, strict=True):
+        names = [f"weight {weight}" for weight in line["weights"]]
+        parts = [programs / sum(line["programs"]) for programs in line["programs"]]
+        axes.bar(range(len(names)), parts, color=[f"C{i}" for i in range(len(names))])
+        axes.set_xticks(range(len(names)), names, fontsize=6)
+        axes.set_ylabel("part of device time", fontsize=7)
+    order, weights = lines[-1]["order"], lines[-1]["weights"]
+    tenants = sorted({tenant for _, tenant in order})
+    for row, tenant in enumerate(tenants):
+        turns = [(when, 0.9) for when, by in order if by == tenant]
+        below.broken_barh(turns, (row - 0.4, 0.8), color=f"C{row}")
+    below.set_yticks(range(len(tenants)), [f"weight {weights[i]}" for i in range(len(tenants))], fontsize=7)
+    below.set_xlabel("admitted, ms")
+
+
+def islands(figure):
     """Table 2 and Figure 10: pipelined training over four islands against one."""
     (line,) = measure("islands")
+    axes = figure.subplots()
     axes.bar(["one island", "four islands"], [line["one_island"], line["four_islands"]])
     axes.set(ylabel="microbatches a second")
 
@@ -101,10 +112,10 @@ def main():
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     for name in args.figures:
-        figure, axes = plt.subplots(figsize=(6, 4))
-        FIGURES[name](axes)
-        axes.set_title(FIGURES[name].__doc__.strip("."), fontsize=10)
-        figure.savefig(args.out / f"{name}.png", dpi=120, bbox_inches="tight")
+        figure = plt.figure(figsize=(6, 4), layout="constrained")
+        FIGURES[name](figure)
+        figure.suptitle(FIGURES[name].__doc__.strip("."), fontsize=10)
+        figure.savefig(args.out / f"{name}.png", dpi=120)
         plt.close(figure)
 
 

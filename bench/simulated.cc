@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -48,24 +49,33 @@ class ChargedExecutor final : public Executor {
  public:
   explicit ChargedExecutor(SimTimeline& timeline) : timeline_(timeline) {}
   void Post(Task task) override {
-    const absl::Time start = std::max(free_, timeline_.clock().Now());
-    // Of several turns that wait, each sees how long those before it took.
-    timeline_.After(start - timeline_.clock().Now(), [this, task = std::move(task)] {
-      if (free_ > timeline_.clock().Now()) return Post(task);
-      const absl::Duration begin = CpuTime();
-      in_turn_ = true;
-      task();
-      in_turn_ = false;
-      const absl::Duration took = CpuTime() - begin;
-      busy_ += took;
-      free_ = timeline_.clock().Now() + took;
-    });
+    waiting_.push_back(std::move(task));
+    if (!std::exchange(scheduled_, true)) Schedule();
   }
   bool InLoop() const override { return in_turn_; }
   absl::Duration busy() const { return busy_; }
 
  private:
+  void Schedule() {
+    timeline_.After(free_ - timeline_.clock().Now(), [this] { RunFirst(); });
+  }
+  void RunFirst() {
+    const Task task = std::move(waiting_.front());
+    waiting_.pop_front();
+    const absl::Duration begin = CpuTime();
+    in_turn_ = true;
+    task();
+    in_turn_ = false;
+    const absl::Duration took = CpuTime() - begin;
+    busy_ += took;
+    free_ = timeline_.clock().Now() + took;
+    scheduled_ = !waiting_.empty();
+    if (scheduled_) Schedule();
+  }
+
   SimTimeline& timeline_;
+  std::deque<Task> waiting_;
+  bool scheduled_ = false;  // the first of them
   absl::Time free_ = absl::InfinitePast();
   absl::Duration busy_;
   bool in_turn_ = false;

@@ -23,12 +23,6 @@ absl::StatusOr<int64_t> ByteSize(DType dtype, const DimVector& dims) {
   return bytes;
 }
 
-std::vector<WorkerId> WorkersOf(const Placement& placement) {
-  std::vector<WorkerId> workers;
-  for (const auto& share : placement) workers.push_back(share.worker);
-  return workers;
-}
-
 absl::Status NoArray(ArrayId id) { return absl::NotFoundError(absl::StrCat("no array ", id.value())); }
 
 // For every position of the array, the host shard that holds its bytes.

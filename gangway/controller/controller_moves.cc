@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "gangway/base/check.h"
 #include "gangway/base/status.h"
@@ -132,11 +133,11 @@ absl::StatusOr<ArrayId> RuntimeController::Remap(SessionId session, ArrayId id, 
 std::vector<std::pair<WorkerId, net::CopyBuffer>> RuntimeController::PlanMoves(const Layout& layout,
                                                                                const std::vector<Move>& moves) {
   std::vector<std::pair<WorkerId, net::CopyBuffer>> plan;
-  auto part_of = [&plan](WorkerId worker) -> net::CopyBuffer& {
-    for (auto& [id, copy] : plan) {
-      if (id == worker) return copy;
-    }
-    return plan.emplace_back(worker, net::CopyBuffer()).second;
+  absl::flat_hash_map<WorkerId, size_t> index;
+  auto part_of = [&](WorkerId worker) -> net::CopyBuffer& {
+    auto [at, is_new] = index.try_emplace(worker, plan.size());
+    if (is_new) plan.emplace_back(worker, net::CopyBuffer());
+    return plan[at->second].second;
   };
   for (const auto& share : layout.placement) part_of(share.worker);
   std::map<std::tuple<WorkerId, ArrayId, int>, size_t> received;  // -> index in the receives of the worker

@@ -10,8 +10,10 @@ namespace gangway::controller {
 void RuntimeController::Note(const TaskRecord& task) {
   LaunchRecord launch;
   launch.program = std::string(absl::StripPrefix(task.what, "program "));
-  launch.island = task.island;
-  launch.devices = task.devices;
+  launch.island = task.islands->front().island;
+  for (const IslandPart& part : *task.islands) {
+    launch.devices.insert(launch.devices.end(), part.devices.begin(), part.devices.end());
+  }
   launch.submitted = task.submitted;
   launch.dispatched = task.dispatched_at;
   launch.over = clock_.Now();
@@ -21,7 +23,7 @@ void RuntimeController::Note(const TaskRecord& task) {
     launch.session = session->info.name;
     launch.tenant = session->info.tenant;
     ++session->launches;
-    session->device_time += task.took * static_cast<int64_t>(task.devices.size());
+    session->device_time += task.took * static_cast<int64_t>(launch.devices.size());
   }
   if (auto program = programs_.find(task.program); program != programs_.end()) ++program->second->launches;
   journal_.Add(std::move(launch));

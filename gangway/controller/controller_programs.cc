@@ -1,6 +1,7 @@
 // Programs: compiled once, loaded by every worker that has devices of them, run by one message per worker.
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -56,8 +57,6 @@ std::pair<ProgramId, Future<std::shared_ptr<const Program>>> RuntimeController::
   if (auto placement = cluster_.Place(request.devices); !placement.ok()) {
     return fail(Annotate(placement.status(), "compile"));
   }
-  auto island = cluster_.IslandOf(request.devices);
-  if (!island.ok()) return fail(Annotate(island.status(), "compile"));
   if (request.options.num_partitions != static_cast<int64_t>(request.devices.size())) {
     return fail(absl::InvalidArgumentError(absl::StrCat("compile: ", request.options.num_partitions, " partitions for ",
                                                         request.devices.size(), " devices")));
@@ -77,7 +76,6 @@ std::pair<ProgramId, Future<std::shared_ptr<const Program>>> RuntimeController::
   record->key = key;
   record->references = 1;
   record->devices = request.devices;
-  record->island = *island;
   const ProgramId id = record->id;
   auto future = record->ready.future();
   program_cache_.emplace(std::move(key), id);
@@ -134,11 +132,9 @@ absl::StatusOr<std::shared_ptr<Deployment>> RuntimeController::NewDeployment(Pro
   deployment->id = net::ProgramId(next_deployment_++);
   deployment->placement = std::move(placement);
   deployment->devices = devices;
-  std::vector<WorkerId> workers;
-  for (const resource::Share& share : deployment->placement) workers.push_back(share.worker);
   deployment->graph = std::make_shared<const dataflow::Graph>(
       dataflow::SingleNode(dataflow::NodeKind::kCompute, compiled.name, static_cast<int>(compiled.parameters.size()),
-                           static_cast<int>(compiled.outputs.size()), std::move(workers)));
+                           static_cast<int>(compiled.outputs.size()), WorkersOf(deployment->placement)));
   deployments_[deployment->id] = {program, deployment.get()};
   return deployment;
 }
@@ -164,7 +160,11 @@ absl::Status RuntimeController::Lower(ProgramRecord& record) {
     record.output_bytes += layout->shard_bytes;
   }
   record.scratch_bytes = std::max<int64_t>(0, record.scratch_bytes);
-  for (DeviceId device : record.devices) record.scheduler_devices.push_back(device.value());
+  std::map<int, std::vector<int>> by_island;
+  for (DeviceId device : record.devices) by_island[cluster_.device(device).island].push_back(device.value());
+  std::vector<IslandPart> islands;
+  for (auto& [island, devices] : by_island) islands.push_back({island, std::move(devices)});
+  record.islands = std::make_shared<const std::vector<IslandPart>>(std::move(islands));
   return absl::OkStatus();
 }
 
@@ -312,11 +312,7 @@ absl::Status RuntimeController::CheckDonations(absl::Span<const ArrayId> argumen
   return absl::OkStatus();
 }
 
-absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, ProgramId id,
-                                                         absl::Span<const ArrayId> arguments,
-                                                         const ExecuteOptions& options) {
-  GW_CHECK(loop_->InLoop());
-  GW_RETURN_IF_ERROR(CheckSession(session));
+absl::StatusOr<ProgramRecord*> RuntimeController::RunnableProgram(ProgramId id) {
   auto it = programs_.find(id);
   if (it == programs_.end()) return absl::NotFoundError(absl::StrCat("no program ", id.value()));
   ProgramRecord& program = *it->second;
@@ -324,79 +320,91 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
   if (program.program == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat("program ", id.value(), " is not compiled yet"));
   }
-  const std::string& name = program.program->compiled.name;
-  net::Launch launch;
-  absl::Status poison;
-  GW_RETURN_IF_ERROR_WITH(CheckArguments(program, arguments, options, &launch, &poison),
-                          absl::StrCat("program ", name));
-  const Deployment& deployment = *program.deployment;
-  for (const resource::Share& share : deployment.placement) {
-    if (deployment.loaded.contains(share.worker)) continue;
-    return absl::UnavailableError(
-        absl::StrCat("program ", name, ": worker ", WorkerName(share.worker), " is lost or still loading it"));
+  for (const resource::Share& share : program.deployment->placement) {
+    if (program.deployment->loaded.contains(share.worker)) continue;
+    return absl::UnavailableError(absl::StrCat("program ", program.program->compiled.name, ": worker ",
+                                               WorkerName(share.worker), " is lost or still loading it"));
   }
-  if (poison.ok()) {
-    GW_RETURN_IF_ERROR_WITH(CheckCapacity(program.devices, program.output_bytes + program.scratch_bytes),
-                            absl::StrCat("program ", name));
-  }
-  Command command;
-  if (poison.ok()) {
-    command.task = NewTask(session, absl::StrCat("program ", name), deployment.graph);
-    command.task->is_launch = true;
-    command.task->watched = options.notify;
-    command.task->island = program.island;
-    command.task->devices = program.scheduler_devices;
-    command.task->program = id;
-    command.task->cost = program.cost;
-    command.task->submitted = clock_.Now();
-    command.task->deployment = program.deployment;
-  }
-  ExecuteResult result{{}, ReadyFuture()};
-  result.outputs.reserve(program.outputs.size());
-  launch.first_output = net::BufferId(next_array_);
+  return &program;
+}
+
+std::shared_ptr<TaskRecord> RuntimeController::NewLaunch(SessionId session, const ProgramRecord& program,
+                                                         const ExecuteOptions& options) {
+  std::shared_ptr<TaskRecord> task =
+      NewTask(session, absl::StrCat("program ", program.program->compiled.name), program.deployment->graph);
+  task->is_launch = true;
+  task->watched = options.notify;
+  task->islands = program.islands;
+  task->program = program.id;
+  task->cost = program.cost;
+  task->submitted = clock_.Now();
+  task->deployment = program.deployment;
+  task->first_output = net::BufferId(next_array_);
+  task->num_outputs = static_cast<int>(program.outputs.size());
+  return task;
+}
+
+std::vector<ArrayId> RuntimeController::AddOutputs(SessionId session, const ProgramRecord& program,
+                                                   const absl::Status& poison, Command* command) {
+  std::vector<ArrayId> outputs;
+  outputs.reserve(program.outputs.size());
   for (const auto& layout : program.outputs) {
-    result.outputs.push_back(AddArray(session, layout, command.task));
-    ArrayRecord& output = *arrays_[result.outputs.back()];
-    output.program = id;
-    output.output = static_cast<int>(result.outputs.size()) - 1;
+    outputs.push_back(AddArray(session, layout, command->task));
+    ArrayRecord& output = *arrays_[outputs.back()];
+    output.program = program.id;
+    output.output = static_cast<int>(outputs.size()) - 1;
     if (!poison.ok()) {
       output.error = poison;
     } else if (resource::ClaimRef claim = NewClaim(*layout)) {
       output.memory.push_back(claim);
-      command.claims.push_back(std::move(claim));
+      command->claims.push_back(std::move(claim));
     }
   }
+  return outputs;
+}
+
+void RuntimeController::TakeDonated(ArrayRecord& donated, Command* command) {
+  for (const auto& shard : donated.shared) {
+    if (shard != nullptr) shard->gone = true;
+  }
+  donated.deleted = true;
+  donated.shared.clear();
+  if (command->task == nullptr) return FreeData(donated);
+  std::move(donated.memory.begin(), donated.memory.end(), std::back_inserter(command->gives_back));
+  donated.memory.clear();
+}
+
+absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, ProgramId id,
+                                                         absl::Span<const ArrayId> arguments,
+                                                         const ExecuteOptions& options) {
+  GW_CHECK(loop_->InLoop());
+  GW_RETURN_IF_ERROR(CheckSession(session));
+  GW_ASSIGN_OR_RETURN(ProgramRecord * runnable, RunnableProgram(id));
+  ProgramRecord& program = *runnable;
+  const auto context = [&] { return absl::StrCat("program ", program.program->compiled.name); };
+  net::Launch launch;
+  absl::Status poison;
+  GW_RETURN_IF_ERROR_WITH(CheckArguments(program, arguments, options, &launch, &poison), context());
+  if (poison.ok()) {
+    GW_RETURN_IF_ERROR_WITH(CheckCapacity(program.devices, program.output_bytes + program.scratch_bytes), context());
+  }
+  Command command;
+  if (poison.ok()) command.task = NewLaunch(session, program, options);
   command.scratch = program.scratch_bytes;
-  for (int64_t drop : launch.drop) {
-    ArrayRecord& donated = *arrays_[arguments[drop]];
-    for (const auto& shard : donated.shared) {
-      if (shard != nullptr) shard->gone = true;
-    }
-    donated.deleted = true;
-    donated.shared.clear();
-    if (!poison.ok()) {
-      FreeData(donated);
-    } else {
-      std::move(donated.memory.begin(), donated.memory.end(), std::back_inserter(command.gives_back));
-      donated.memory.clear();
-    }
-  }
+  launch.first_output = net::BufferId(next_array_);
+  ExecuteResult result{AddOutputs(session, program, poison, &command), ReadyFuture()};
+  for (int64_t drop : launch.drop) TakeDonated(*arrays_[arguments[drop]], &command);
   if (!poison.ok()) {
     result.done = Future<Unit>(absl::StatusOr<Unit>(poison));
     return result;
   }
-  command.task->first_output = launch.first_output;
-  command.task->num_outputs = static_cast<int>(program.outputs.size());
   launch.task = command.task->id;
-  launch.program = deployment.id;
+  launch.program = program.deployment->id;
   result.done = command.task->done.future();
   ++pending_launches_;
-  for (size_t i = 0; i + 1 < deployment.placement.size(); ++i) {
-    command.messages.push_back({deployment.placement[i].worker, launch});
-  }
-  command.messages.push_back({deployment.placement.back().worker, std::move(launch)});
-  for (ArrayId id_of_output : result.outputs) {
-    ArrayRecord& output = *arrays_[id_of_output];
+  for (const resource::Share& share : program.deployment->placement) command.messages.push_back({share.worker, launch});
+  for (ArrayId made : result.outputs) {
+    ArrayRecord& output = *arrays_[made];
     if (IsOftenRead(program, output.output)) output.early = AskFor(output, 0, &command);
   }
   Run(session, std::move(command));

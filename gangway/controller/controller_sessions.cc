@@ -181,20 +181,27 @@ void RuntimeController::Drain(SessionId id, SessionRecord& session) {
     const bool alive = front.task != nullptr && !front.task->over;
     if (!alive) StopWaiting(id, session);
     if (alive && !TakeMemory(id, session)) return;
-    if (alive && front.task->is_launch) {
-      TaskRecord& task = *front.task;
-      if (std::exchange(task.at_scheduler, true)) return;
-      sched::GangScheduler& scheduler = SchedulerOf(task.island);
-      if (static_cast<int>(session.tenants.size()) <= task.island) {
-        session.tenants.resize(task.island + 1, sched::TenantId(-1));
-      }
-      sched::TenantId& tenant = session.tenants[task.island];
-      if (tenant.value() < 0) tenant = SchedulerTenant(session.info, task.island);
-      if (!scheduler.Submit({GangId(task.id.value()), tenant, task.devices, task.cost}, clock_.Now())) return;
-    }
+    if (alive && front.task->is_launch && !AdmitLaunch(session, *front.task)) return;
     Command next = TakeFront(session);
     Dispatch(next);
   }
+}
+
+// The schedulers are asked one after the other, each once the one before has admitted the launch: it keeps its room
+// with those while it waits, and since all go by ascending islands no two launches wait for each other.
+bool RuntimeController::AdmitLaunch(SessionRecord& session, TaskRecord& task) {
+  while (task.admitted < task.islands->size()) {
+    if (task.asked > task.admitted) return false;
+    const IslandPart& part = (*task.islands)[task.asked++];
+    if (static_cast<int>(session.tenants.size()) <= part.island) {
+      session.tenants.resize(part.island + 1, sched::TenantId(-1));
+    }
+    sched::TenantId& tenant = session.tenants[part.island];
+    if (tenant.value() < 0) tenant = SchedulerTenant(session.info, part.island);
+    const sched::Gang gang{GangId(task.id.value()), tenant, part.devices, task.cost};
+    if (SchedulerOf(part.island).Submit(gang, clock_.Now())) ++task.admitted;
+  }
+  return true;
 }
 
 void RuntimeController::DrainLater(SessionId id) {
@@ -211,10 +218,8 @@ void RuntimeController::Admitted(const std::vector<GangId>& gangs) {
     SessionRecord* session = FindSession(it->second->session);
     // It is the front of its session's line: only fronts are submitted.
     if (session == nullptr || session->held.empty() || session->held.front().task != it->second) continue;
-    Command next = TakeFront(*session);
-    Dispatch(next);
-    const SessionId id = next.task->session;
-    if ((session = FindSession(id)) != nullptr) Drain(id, *session);
+    ++it->second->admitted;
+    Drain(it->second->session, *session);
   }
 }
 
@@ -299,17 +304,19 @@ void RuntimeController::PartDone(const std::shared_ptr<TaskRecord>& task, Worker
   if (task->is_launch) {
     --pending_launches_;
     task->deployment.reset();
-    sched::GangScheduler& scheduler = SchedulerOf(task->island);
-    const GangId gang(task->id.value());
-    // One of the two knows it, if it came that far.
     std::optional<absl::Duration> took;
     if (task->took > absl::ZeroDuration()) {
       took = task->took;
       auto program = programs_.find(task->program);
       if (program != programs_.end()) program->second->cost += (task->took - program->second->cost) / 8;
     }
-    Admitted(scheduler.Finished(gang, clock_.Now(), took));
-    Admitted(scheduler.Cancel(gang, clock_.Now()));
+    const GangId gang(task->id.value());
+    for (const IslandPart& part : *task->islands) {
+      sched::GangScheduler& scheduler = SchedulerOf(part.island);
+      // One of the two knows it, if it came that far.
+      Admitted(scheduler.Finished(gang, clock_.Now(), took));
+      Admitted(scheduler.Cancel(gang, clock_.Now()));
+    }
     Note(*task);
   }
   task->done.Set(task->error.ok() ? absl::StatusOr<Unit>(Unit{}) : absl::StatusOr<Unit>(task->error));

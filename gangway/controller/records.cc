@@ -4,6 +4,13 @@
 
 namespace gangway::controller {
 
+std::vector<WorkerId> WorkersOf(const Placement& placement) {
+  std::vector<WorkerId> workers;
+  workers.reserve(placement.size());
+  for (const resource::Share& share : placement) workers.push_back(share.worker);
+  return workers;
+}
+
 std::shared_ptr<SharedShard>& ArrayRecord::Share(int position) {
   if (shared.empty()) shared.resize(layout->spec.devices.size());
   std::shared_ptr<SharedShard>& shard = shared[position];

@@ -26,6 +26,8 @@ using net::TaskId;
 using resource::Placement;
 using resource::WorkerId;
 
+std::vector<WorkerId> WorkersOf(const Placement& placement);
+
 // What an array is and where its shards are; shared by all arrays that look alike, e.g. one output of all executions of
 // a program.
 struct Layout {
@@ -50,6 +52,14 @@ struct Deployment {
   std::shared_ptr<const dataflow::Graph> graph;  // of every launch
 };
 
+// The devices of a launch in one island: what that island's scheduler decides about.
+struct IslandPart {
+  int island = 0;
+  std::vector<int> devices;  // by their numbers in the cluster
+};
+// Ascending islands. Shared by all launches of a program.
+using IslandParts = std::shared_ptr<const std::vector<IslandPart>>;
+
 // An upload, copy or launch: the maker of arrays. Shared by the arrays it makes, so that one report readies them all.
 struct TaskRecord {
   TaskId id;
@@ -59,12 +69,11 @@ struct TaskRecord {
   dataflow::Progress progress;
   net::BufferId first_output;
   int num_outputs = 0;
-  int island = 0;
-  std::vector<int> devices;                      // a launch's, for the scheduler
+  IslandParts islands;                           // a launch's
   absl::Duration cost;                           // expected, likewise
   ProgramId program;                             // a launch's
   std::shared_ptr<const Deployment> deployment;  // of a launch that was not dispatched yet
-  bool at_scheduler = false;                     // which decides when it goes
+  size_t asked = 0, admitted = 0;                // how many of its islands' schedulers, which decide when it goes
   bool dispatched = false;
   bool watched = false;  // somebody waits for it
   Promise<Unit> done;
@@ -116,8 +125,7 @@ struct ProgramRecord {
   int references = 0;
   std::vector<DeviceId> devices;
   std::shared_ptr<Deployment> deployment;
-  std::shared_ptr<Deployment> next;  // where it is to move; null: nowhere
-  int island = 0;
+  std::shared_ptr<Deployment> next;               // where it is to move; null: nowhere
   absl::Duration cost = absl::Microseconds(100);  // a launch's device time: a running mean of those seen
   int64_t launches = 0;                           // that are over
   Promise<std::shared_ptr<const Program>> ready;
@@ -126,7 +134,7 @@ struct ProgramRecord {
   std::shared_ptr<const Program> program;  // null until compiled by us and loaded by every worker
   std::shared_ptr<const Program> compiled;
   // What every execution needs, made once.
-  std::vector<int> scheduler_devices;
+  IslandParts islands;
   std::vector<std::shared_ptr<const Layout>> parameters;
   std::vector<std::shared_ptr<const Layout>> outputs;
   std::vector<int> reads;  // by output: larger the more of late were read, of those small enough to come by themselves

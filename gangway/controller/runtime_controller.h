@@ -175,6 +175,8 @@ class RuntimeController final : public Controller {
   void Run(SessionId session, Command command);
   void Dispatch(Command& command);
   void Drain(SessionId id, SessionRecord& session);
+  // Whether every scheduler concerned has admitted the launch, which is the first of what the session holds.
+  bool AdmitLaunch(SessionRecord& session, TaskRecord& task);
   void DrainLater(SessionId id);
   void Hold(SessionRecord& session, Command command);
   Command TakeFront(SessionRecord& session);
@@ -244,6 +246,15 @@ class RuntimeController final : public Controller {
   std::vector<std::pair<WorkerId, net::CopyBuffer>> PlanMoves(const Layout& layout, const std::vector<Move>& moves);
 
   // --- programs (controller_programs.cc) ---
+  // Compiled, and loaded by all its workers.
+  absl::StatusOr<ProgramRecord*> RunnableProgram(ProgramId id);
+  // Its outputs are the next arrays to be made.
+  std::shared_ptr<TaskRecord> NewLaunch(SessionId session, const ProgramRecord& program, const ExecuteOptions& options);
+  // The arrays of one run; all hold the error `poison`, if it is one.
+  std::vector<ArrayId> AddOutputs(SessionId session, const ProgramRecord& program, const absl::Status& poison,
+                                  Command* command);
+  // The array's data goes with the command's launch, or at once where there is none.
+  void TakeDonated(ArrayRecord& donated, Command* command);
   absl::Status CheckDonations(absl::Span<const ArrayId> arguments, absl::Span<const int64_t> drops);
   void CompiledProgram(ProgramId id, absl::StatusOr<compile::CompiledProgram> compiled);
   absl::Status Lower(ProgramRecord& record);

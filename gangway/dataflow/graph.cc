@@ -1,5 +1,7 @@
 #include "gangway/dataflow/graph.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +21,12 @@ const char* NodeKindName(NodeKind kind) {
       return "copy";
   }
   return "?";
+}
+
+std::optional<size_t> Node::PartOf(resource::WorkerId worker) const {
+  auto it = std::lower_bound(workers.begin(), workers.end(), worker);
+  if (it == workers.end() || *it != worker) return std::nullopt;
+  return it - workers.begin();
 }
 
 std::string Graph::ToString() const {
@@ -45,6 +53,9 @@ absl::Status Validate(const Graph& graph) {
     };
     if (node.workers.empty())
       return absl::InvalidArgumentError(absl::StrCat("dataflow node ", node.name, ": no worker"));
+    if (std::adjacent_find(node.workers.begin(), node.workers.end(), std::greater_equal<>()) != node.workers.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("dataflow node ", node.name, ": workers out of order"));
+    }
     for (EdgeId id : node.inputs) {
       if (id.value() < 0 || id.value() >= graph.num_edges || !made[id.value()]) return fail("uses unmade", id);
     }
@@ -61,6 +72,7 @@ Graph SingleNode(NodeKind kind, std::string name, int inputs, int outputs, std::
   Node node;
   node.kind = kind;
   node.name = std::move(name);
+  std::sort(workers.begin(), workers.end());
   node.workers = std::move(workers);
   for (int i = 0; i < inputs; ++i) node.inputs.push_back(EdgeId(i));
   for (int i = 0; i < outputs; ++i) node.outputs.push_back(EdgeId(inputs + i));

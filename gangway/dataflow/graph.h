@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,10 @@ struct Node {
   std::string name;
   std::vector<EdgeId> inputs;
   std::vector<EdgeId> outputs;
-  std::vector<resource::WorkerId> workers;  // each runs its part and says so
+  std::vector<resource::WorkerId> workers;  // each runs its part and says so; ascending
+
+  // The worker's place in `workers`.
+  std::optional<size_t> PartOf(resource::WorkerId worker) const;
 };
 
 // Immutable once made, shared by all runs of it. Nodes are in an order in which every input is made before it is used.
@@ -35,10 +39,11 @@ struct Graph {
   std::string ToString() const;  // one node a line: "%2 = compute jit_f(%0, %1) on w0,w1"
 };
 
-// Every edge has exactly one maker before its users, every node a worker. INVALID_ARGUMENT naming the node.
+// Every edge has exactly one maker before its users, every node workers in ascending order. INVALID_ARGUMENT naming the
+// node.
 absl::Status Validate(const Graph& graph);
 
-// The graph of one node whose inputs all come from outside.
+// The graph of one node whose inputs all come from outside. The workers in any order.
 Graph SingleNode(NodeKind kind, std::string name, int inputs, int outputs, std::vector<resource::WorkerId> workers);
 
 }  // namespace gangway::dataflow

@@ -26,19 +26,17 @@ Step Progress::Begin() {
   return step;
 }
 
-bool Progress::IsOpen(NodeId node, resource::WorkerId worker) const {
-  if (node.value() < 0 || node.value() >= static_cast<int32_t>(nodes_.size())) return false;
-  const auto& workers = graph_->nodes[node.value()].workers;
-  auto it = std::find(workers.begin(), workers.end(), worker);
-  return it != workers.end() && nodes_[node.value()].open[it - workers.begin()];
+std::optional<size_t> Progress::OpenPart(NodeId node, resource::WorkerId worker) const {
+  if (node.value() < 0 || node.value() >= static_cast<int32_t>(nodes_.size())) return std::nullopt;
+  const std::optional<size_t> part = graph_->nodes[node.value()].PartOf(worker);
+  return part.has_value() && nodes_[node.value()].open[*part] ? part : std::nullopt;
 }
 
 Step Progress::PartDone(NodeId id, resource::WorkerId worker, const absl::Status& status) {
   Step step;
-  if (IsOpen(id, worker)) {
+  if (const std::optional<size_t> part = OpenPart(id, worker)) {
     NodeState& node = nodes_[id.value()];
-    const auto& workers = graph_->nodes[id.value()].workers;
-    node.open[std::find(workers.begin(), workers.end(), worker) - workers.begin()] = false;
+    node.open[*part] = false;
     --node.open_parts;
     --open_parts_;
     status_.Update(status);

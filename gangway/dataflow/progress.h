@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -32,7 +33,7 @@ class Progress {
   bool over() const { return open_parts_ == 0; }
   // The first failure.
   const absl::Status& status() const { return status_; }
-  bool IsOpen(NodeId node, resource::WorkerId worker) const;
+  bool IsOpen(NodeId node, resource::WorkerId worker) const { return OpenPart(node, worker).has_value(); }
   const Graph& graph() const { return *graph_; }
 
  private:
@@ -42,6 +43,8 @@ class Progress {
     int missing_inputs = 0;
     bool failed = false;
   };
+  // By index in Node::workers; none when the part is unknown or was reported.
+  std::optional<size_t> OpenPart(NodeId node, resource::WorkerId worker) const;
   void Fail(NodeId node, Step* step);
   void Finish(NodeId node, Step* step);
 

@@ -59,5 +59,16 @@ TEST(GraphTest, RefusesEdgesWithoutOneMaker) {
   EXPECT_FALSE(Validate(graph).ok());
 }
 
+TEST(GraphTest, FindsPartsByWorker) {
+  Graph graph = SingleNode(NodeKind::kCompute, "f", 0, 1, {WorkerId(7), WorkerId(0), WorkerId(3)});
+  EXPECT_TRUE(Validate(graph).ok());
+  const Node& node = graph.nodes[0];
+  for (size_t part = 0; part < node.workers.size(); ++part) EXPECT_EQ(node.PartOf(node.workers[part]), part);
+  EXPECT_FALSE(node.PartOf(WorkerId(1)).has_value());
+  EXPECT_FALSE(node.PartOf(WorkerId(8)).has_value());
+  std::swap(graph.nodes[0].workers[0], graph.nodes[0].workers[1]);
+  EXPECT_FALSE(Validate(graph).ok()) << "out of order";
+}
+
 }  // namespace
 }  // namespace gangway::dataflow

@@ -57,6 +57,8 @@ int Cluster::alive_devices() const {
 absl::StatusOr<Placement> Cluster::Place(absl::Span<const DeviceId> devices) const {
   if (devices.empty()) return absl::InvalidArgumentError("no devices named");
   Placement placement;
+  std::vector<int> share_of(workers_.size(), -1);
+  std::vector<bool> named(devices_.size(), false);
   for (size_t position = 0; position < devices.size(); ++position) {
     if (!Has(devices[position])) {
       return absl::InvalidArgumentError(absl::StrCat("there is no device ", devices[position].value()));
@@ -66,28 +68,18 @@ absl::StatusOr<Placement> Cluster::Place(absl::Span<const DeviceId> devices) con
     if (!owner.alive) {
       return absl::UnavailableError(absl::StrCat("device ", device.id.value(), ": worker ", owner.name, " is lost"));
     }
-    auto share = std::find_if(placement.begin(), placement.end(),
-                              [&](const Share& candidate) { return candidate.worker == device.worker; });
-    if (share == placement.end()) share = placement.insert(placement.end(), Share{device.worker, {}});
-    for (const Share::Member& member : share->members) {
-      if (member.local == device.local) {
-        return absl::InvalidArgumentError(absl::StrCat("device ", device.id.value(), " is named twice"));
-      }
+    if (named[device.id.value()]) {
+      return absl::InvalidArgumentError(absl::StrCat("device ", device.id.value(), " is named twice"));
     }
-    share->members.push_back({static_cast<int>(position), device.local});
+    named[device.id.value()] = true;
+    int& share = share_of[device.worker.value()];
+    if (share < 0) {
+      share = static_cast<int>(placement.size());
+      placement.push_back({device.worker, {}});
+    }
+    placement[share].members.push_back({static_cast<int>(position), device.local});
   }
   return placement;
-}
-
-absl::StatusOr<int> Cluster::IslandOf(absl::Span<const DeviceId> devices) const {
-  const int island = device(devices[0]).island;
-  for (DeviceId id : devices) {
-    if (device(id).island != island) {
-      return absl::UnimplementedError(absl::StrCat("one program on devices of islands ", island, " and ",
-                                                   device(id).island, "; a gang runs inside one island"));
-    }
-  }
-  return island;
 }
 
 }  // namespace gangway::resource

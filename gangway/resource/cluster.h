@@ -79,8 +79,6 @@ class Cluster {
   // Groups a list of devices by worker. INVALID_ARGUMENT when a device is unknown or named twice or the list is empty,
   // UNAVAILABLE naming the worker when one is lost.
   absl::StatusOr<Placement> Place(absl::Span<const DeviceId> devices) const;
-  // The island all of them are in; UNIMPLEMENTED when they are in several: a gang lives in one island.
-  absl::StatusOr<int> IslandOf(absl::Span<const DeviceId> devices) const;
 
  private:
   std::vector<Worker> workers_;

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/runtime/sim_client.h"
@@ -112,6 +113,43 @@ TEST_P(ProgramRunTest, EdgesBetweenIslandsGoOverTheLinkBetweenThem) {
   EXPECT_THAT(Run(SimChain({near, far}, 4), client_->Put(near, 0), /*sequential=*/false), ElementsAre(4));
   EXPECT_GE(span_, 3 * kFar);
   EXPECT_THAT(messages_, ElementsAre(Pair("w0", 1), Pair("w2", 1)));
+}
+
+TEST_P(ProgramRunTest, AGangMayLieInSeveralIslands) {
+  const FunctionRef wide = client_->Compile("ms=0.01 all_reduce", 0, 6);
+  const int expected = 6 * (6 * (1 + 1) + 1);
+  EXPECT_THAT(Run(SimChain({wide}, 2), client_->Put(wide, 1), /*sequential=*/false), ElementsAre(expected));
+  EXPECT_THAT(messages_, ElementsAre(Pair("w0", 1), Pair("w1", 1), Pair("w2", 1)));
+}
+
+// Clients whose gangs lie in both islands, or in one of them, where each device takes one launch at a time: those that
+// wait for one island hold their place in another.
+TEST_P(ProgramRunTest, GangsOverIslandsNeverWaitForEachOther) {
+  SimCluster cluster({.seed = GetParam(), .scheduler = {.lookahead = 1}});
+  for (int w = 0; w < 4; ++w) {
+    cluster.AddWorker(absl::StrCat("w", w), {.devices = 1, .island = w / 2});
+    cluster.RunFor(absl::Milliseconds(10));
+  }
+  constexpr int kChain = 5;
+  std::vector<std::unique_ptr<SimClient>> clients;
+  int done = 0, launches = 0;
+  for (auto [first, count] : {std::pair(0, 4), std::pair(1, 2), std::pair(0, 2), std::pair(2, 2), std::pair(1, 3)}) {
+    clients.push_back(std::make_unique<SimClient>(cluster, controller::SessionInfo{absl::StrCat("c", first), "", 1}));
+    const FunctionRef function = clients.back()->Compile("ms=1 all_reduce", first, count);
+    for (int repeat = 0; repeat < 3; ++repeat, ++launches) {
+      clients.back()->Run(SimChain({function}, kChain), {clients.back()->Put(function, 1)}, /*sequential=*/false,
+                          [&](const absl::StatusOr<std::vector<ArrayId>>& results) {
+                            ASSERT_TRUE(results.ok()) << results.status();
+                            cluster.controller().Ready((*results)[0]).OnReady([&](const absl::StatusOr<Unit>& ready) {
+                              EXPECT_TRUE(ready.ok()) << ready.status();
+                              ++done;
+                            });
+                          });
+    }
+  }
+  cluster.RunFor(absl::Seconds(10));
+  EXPECT_EQ(done, launches);
+  for (int island : {0, 1}) EXPECT_EQ(cluster.controller().scheduler(island)->under_way(), 0);
 }
 
 }  // namespace

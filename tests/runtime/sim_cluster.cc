@@ -68,7 +68,7 @@ SimCluster::~SimCluster() {
 
 void SimCluster::Tick() {
   if (stopping_) return;
-  loop_.Post([this] { controller_->Tick(); });
+  if (!held_up_) loop_.Post([this] { controller_->Tick(); });
   for (auto& [name, node] : nodes_) {
     node->loop->Post([&worker = *node->worker] { worker.Tick(); });
   }
@@ -88,6 +88,7 @@ void SimCluster::AddWorker(const std::string& name, const SimWorker& of) {
   worker::WorkerOptions options;
   options.name = name;
   options.island = of.island;
+  options.rank = of.rank;
   options.device_memory = of.device_memory;
   options.client = node->client.get();
   options.fabric = node->fabric = fabrics_.Make();

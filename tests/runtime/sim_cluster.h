@@ -30,6 +30,7 @@ struct SimWorker {
   net::SimLink link = {};  // to the controller
   int island = 0;
   int64_t device_memory = 0;  // bytes; 0: as much as one likes
+  int rank = -1;              // see net::Hello
 };
 
 // The way from a worker to others: a parcel waits until those before it have left, then takes once to twice the delay.
@@ -63,6 +64,8 @@ class SimCluster {
   int64_t StoreBuffers(const std::string& name) const;
   // The worker process ends.
   void Kill(const std::string& name);
+  // Whether the controller's loop is held up by something: its ticks do not come.
+  void HoldUp(bool held_up) { held_up_ = held_up; }
   // Launches on a device of a worker fail from now on (or no longer).
   void BreakDevice(const std::string& worker, int device, bool broken);
   // Buffers in the stores of all workers that live.
@@ -115,7 +118,7 @@ class SimCluster {
   std::map<std::string, std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Node>> dead_;  // devices may still be busy with what they were told
   std::unique_ptr<controller::RuntimeController> controller_;
-  bool stopping_ = false;
+  bool stopping_ = false, held_up_ = false;
 };
 
 }  // namespace gangway

@@ -1,124 +1,31 @@
-// The controller over real workers with modelled devices, in one process and in simulated time.
-#include "gangway/controller/controller.h"
-
+// What sessions see of the controller, over a cluster in simulated time.
 #include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
-#include "absl/strings/str_split.h"
-#include "gangway/base/sim_timeline.h"
-#include "gangway/base/strand.h"
-#include "gangway/controller/runtime_controller.h"
-#include "gangway/device/modelled/modelled_device.h"
-#include "gangway/net/inproc/inproc_fabric.h"
-#include "gangway/net/sim/sim_network.h"
-#include "gangway/worker/worker.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/runtime/sim_cluster.h"
 
 namespace gangway::controller {
 namespace {
 
 using testing::HasSubstr;
 
-// "modelled text|params=2|donate=0": a compiler of one-line programs for the modelled devices.
-absl::StatusOr<compile::CompiledProgram> CompileText(const std::string& artifact,
-                                                     const compile::CompileOptions& options) {
-  std::vector<std::string> parts = absl::StrSplit(artifact, '|');
-  compile::CompiledProgram program;
-  program.name = "jit_test";
-  program.num_partitions = options.num_partitions;
-  program.executable = parts[0];
-  MeshRef mesh = std::make_shared<const Mesh>(*Mesh::Make({{"x", options.num_partitions}}));
-  compile::ValueInfo scalar{Shape::Scalar(DType::kS32), Sharding::Replicated(mesh, 0), "", {}};
-  int params = 1, outputs = 1;
-  std::vector<int> donate;
-  for (const std::string& part : parts) {
-    if (part == "refuse") return absl::UnimplementedError("instruction %refuse: not for me");
-    if (part.rfind("params=", 0) == 0) params = std::stoi(part.substr(7));
-    if (part.rfind("donate=", 0) == 0) donate.push_back(std::stoi(part.substr(7)));
-  }
-  if (auto at = parts[0].find("outputs="); at != std::string::npos) outputs = std::stoi(parts[0].substr(at + 8));
-  program.parameters.assign(params, scalar);
-  program.outputs.assign(outputs, scalar);
-  program.donation.assign(params, compile::Donation::kNone);
-  for (int i : donate) program.donation[i] = compile::Donation::kMayAlias;
-  if (parts[0].find("all_reduce") != std::string::npos) program.stats.collectives.push_back({"all-reduce", {}});
-  return program;
-}
-
-// A cluster in simulated time. Everything happens in Sim loops; tests act between the turns.
 class ClusterTest : public testing::TestWithParam<uint64_t> {
  protected:
-  struct Node {
-    std::unique_ptr<device::Client> client;
-    std::shared_ptr<Strand> loop;
-    std::unique_ptr<worker::Worker> worker;
-    std::vector<bool> broken;
-  };
-
-  void SetUp() override {
-    if (getenv("TRACE")) {
-      network_.OnDeliver([this](const std::string& name, const std::vector<net::Message>& messages) {
-        for (const net::Message& m : messages) {
-          fprintf(stderr, "%s %s %s\n", absl::FormatDuration(timeline_.elapsed()).c_str(), name.c_str(),
-                  net::MessageName(m));
-        }
-      });
-    }
-    ControllerOptions options;
-    options.compile = CompileText;
-    options.loop = &loop_;
-    options.compile_executors = {&timeline_.executor()};
-    options.clock = &timeline_.clock();
-    options.scheduler.lookahead = 4;
-    controller_ = std::make_unique<RuntimeController>(options);
-    Ticks();
-  }
-  void TearDown() override {
-    stopping_ = true;
-    loop_.Post([&] { controller_->Stop(); });
-    for (auto& [name, node] : nodes_) node.loop->Post([&node = node] { node.worker->Stop(); });
-    Run();
-    controller_.reset();
-    nodes_.clear();
-    Run();
-  }
-
   void AddWorker(const std::string& name, int devices, int rank = -1) {
-    Node& node = nodes_[name];
-    node.broken.assign(devices, false);
-    node.client = device::MakeModelledClient(timeline_, {.devices = devices, .name = name, .broken = &node.broken});
-    node.loop = std::make_shared<Strand>(&timeline_.executor());
-    auto [ours, theirs] = network_.Connect(name);
-    worker::WorkerOptions options;
-    options.fabric = fabrics_.Make();
-    options.name = name;
-    options.rank = rank;
-    options.client = node.client.get();
-    options.gangs = &gangs_;
-    options.loop = node.loop;
-    options.compile = &timeline_.executor();
-    options.clock = &timeline_.clock();
-    node.worker = std::make_unique<worker::Worker>(options, std::move(theirs));
-    node.loop->Post([&node] { node.worker->Start(); });
-    controller_->AddWorker(std::move(ours));
+    cluster_.AddWorker(name, {.devices = devices, .rank = rank});
     Run();
   }
-  void Ticks() {
-    if (stopping_) return;
-    if (!held_up_) loop_.Post([this] { controller_->Tick(); });
-    for (auto& [name, node] : nodes_) node.loop->Post([&node = node] { node.worker->Tick(); });
-    timeline_.After(absl::Milliseconds(20), [this] { Ticks(); });
-  }
-  void Run(absl::Duration span = absl::Milliseconds(100)) { timeline_.RunFor(span); }
-
-  // Runs `f` on the controller's loop.
+  void Run(absl::Duration span = absl::Milliseconds(100)) { cluster_.RunFor(span); }
   template <typename F>
   auto On(F f) {
-    using R = decltype(f(*controller_));
-    std::optional<R> result;
-    loop_.Post([&] { result.emplace(f(*controller_)); });
-    timeline_.executor().RunUntilIdle();
-    return *std::move(result);
+    return cluster_.On(f);
   }
 
   std::vector<DeviceId> Devices(int first, int count) {
@@ -141,9 +48,9 @@ class ClusterTest : public testing::TestWithParam<uint64_t> {
       return c.MakeArray(session, Scalar(Devices(first, count)), {HostShard{bytes, all}});
     });
   }
-  ProgramId Compile(SessionId session, std::string text, int first, int count) {
+  ProgramId Compile(SessionId session, const std::string& text, int first, int count) {
     CompileRequest request;
-    request.artifact = std::move(text);
+    request.artifact = absl::StrCat(text, "|name=jit_test");
     request.devices = Devices(first, count);
     request.options.num_partitions = count;
     auto [id, ready] = On([&](Controller& c) { return c.Compile(session, request); });
@@ -177,24 +84,9 @@ class ClusterTest : public testing::TestWithParam<uint64_t> {
     Run();
     return On([](Controller& c) { return c.Stats(); });
   }
-  int64_t StoreBuffers() {
-    int64_t buffers = 0;
-    for (auto& [name, node] : nodes_) buffers += node.worker->store().buffers();
-    return buffers;
-  }
 
-  SimTimeline timeline_{GetParam()};
-  net::SimNetwork network_{timeline_};
-  Strand loop_{&timeline_.executor()};
-  net::InprocFabrics fabrics_{[this](const auto&, std::function<void()> deliver) {
-    timeline_.After(absl::Microseconds(20), std::move(deliver));
-  }};
-  collective::GangKeeper gangs_{{.helper_threads = 0, .clock = &timeline_.clock()}};
-  std::map<std::string, Node> nodes_;
-  std::unique_ptr<RuntimeController> controller_;
+  SimCluster cluster_{{.seed = GetParam(), .scheduler = {.lookahead = 4}}};
   absl::Status compile_status_;
-  bool stopping_ = false;
-  bool held_up_ = false;  // the controller's loop, somewhere else
 };
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ClusterTest, testing::Range<uint64_t>(0, 20));
@@ -220,11 +112,11 @@ TEST_P(ClusterTest, ChainsOfLaunchesRunWithoutWaiting) {
   EXPECT_EQ(stats.pending_launches, 0);
   EXPECT_EQ(stats.arrays, 1);
   EXPECT_EQ(stats.store_bytes, 8 * 4);
-  EXPECT_EQ(controller_->dispatch_counts().launch_messages, 8) << "one message per worker and launch";
+  EXPECT_EQ(cluster_.controller().dispatch_counts().launch_messages, 8) << "one message per worker and launch";
   On([&](Controller& c) { return c.CloseSession(session), 0; });
   stats = Stats();
   EXPECT_EQ(stats.arrays + stats.programs + stats.sessions + stats.store_bytes, 0);
-  EXPECT_EQ(StoreBuffers(), 0);
+  EXPECT_EQ(cluster_.StoreBuffers(), 0);
 }
 
 TEST_P(ClusterTest, WorkersJoinInTheOrderOfTheirRanks) {
@@ -241,7 +133,7 @@ TEST_P(ClusterTest, WorkersJoinInTheOrderOfTheirRanks) {
 TEST_P(ClusterTest, WhatIsReadEveryTimeComesByItself) {
   AddWorker("w0", 2);
   int asked = 0;
-  network_.OnDeliver([&](const std::string&, const std::vector<net::Message>& messages) {
+  cluster_.network().OnDeliver([&](const std::string&, const std::vector<net::Message>& messages) {
     for (const net::Message& m : messages) asked += std::holds_alternative<net::FetchShard>(m);
   });
   SessionId session = Open();
@@ -331,10 +223,10 @@ TEST_P(ClusterTest, AFailurePoisonsWhatFollowsAndNothingElse) {
   EXPECT_FALSE(Value(failed->outputs[0]).ok());
   EXPECT_EQ(*Value(fine->outputs[0]), 8);
   // One broken device fails its gang, also on the devices that work.
-  nodes_["w0"].broken[2] = true;
+  cluster_.BreakDevice("w0", 2, true);
   auto broken = Execute(session, good, {x});
   EXPECT_THAT(std::string(ReadyStatus(broken->outputs[0]).message()), HasSubstr("device 2 is broken"));
-  nodes_["w0"].broken[2] = false;
+  cluster_.BreakDevice("w0", 2, false);
   EXPECT_EQ(*Value(Execute(session, good, {x})->outputs[0]), 8);
   EXPECT_EQ(Stats().pending_launches, 0);
 }
@@ -430,7 +322,7 @@ TEST_P(ClusterTest, ShardsAreJoinedTakenApartCopiedAndReshaped) {
   EXPECT_FALSE(Value((*parts)[0]).ok()) << "views go with it";
   On([&](Controller& c) { return c.CloseSession(session), 0; });
   EXPECT_EQ(Stats().store_bytes, 0);
-  EXPECT_EQ(StoreBuffers(), 0);
+  EXPECT_EQ(cluster_.StoreBuffers(), 0);
 }
 
 TEST_P(ClusterTest, ALostWorkerFailsExactlyWhatNeededIt) {
@@ -448,7 +340,7 @@ TEST_P(ClusterTest, ALostWorkerFailsExactlyWhatNeededIt) {
       On([&](Controller& c) { return c.Copy(session, r1->outputs[0], Devices(0, 2), {}, CopySemantics::kShare); });
   auto after_copy = Execute(session, on0, {*copy});
   Run(absl::Milliseconds(2));
-  network_.Break("w1");
+  cluster_.Kill("w1");
   Run();
   EXPECT_EQ(*Value(r0->outputs[0]), 4);
   for (ArrayId lost : {r1->outputs[0], rb->outputs[0], x1, after_copy->outputs[0]}) {
@@ -460,12 +352,8 @@ TEST_P(ClusterTest, ALostWorkerFailsExactlyWhatNeededIt) {
   EXPECT_EQ(*Value(Execute(session, on0, {x0})->outputs[0]), 4) << "the others go on";
   EXPECT_EQ(Stats().pending_launches, 0);
   // It comes back under its name and gets its programs again.
-  nodes_["w1"].loop->Post([&] { nodes_["w1"].worker->Stop(); });
-  Run();
-  nodes_["w1"].worker.reset();
   AddWorker("w1", 2);
   EXPECT_EQ(*Value(Execute(session, on1, {*Make(session, 2, 2, 1)})->outputs[0]), 4);
-  controller_->Reap();
 }
 
 TEST_P(ClusterTest, ASilentWorkerIsLostAfterTheTimeout) {
@@ -474,7 +362,7 @@ TEST_P(ClusterTest, ASilentWorkerIsLostAfterTheTimeout) {
   ProgramId program = Compile(session, "", 0, 1);
   auto result = Execute(session, program, {*Make(session, 0, 1, 1)});
   EXPECT_EQ(*Value(result->outputs[0]), 2);
-  network_.Silence("w0");
+  cluster_.network().Silence("w0");
   auto stuck = Execute(session, program, {result->outputs[0]});
   EXPECT_TRUE(absl::IsDeadlineExceeded(ReadyStatus(stuck->outputs[0], absl::Seconds(5))));
   EXPECT_THAT(std::string(ReadyStatus(stuck->outputs[0], absl::Seconds(6)).message()), HasSubstr("silent for"));
@@ -486,11 +374,11 @@ TEST_P(ClusterTest, AControllerThatWasHeldUpBlamesNobody) {
   ProgramId program = Compile(session, "", 0, 1);
   auto result = Execute(session, program, {*Make(session, 0, 1, 1)});
   EXPECT_EQ(*Value(result->outputs[0]), 2);
-  network_.Silence("w0");  // what it says waits behind the turn that takes so long
-  held_up_ = true;
+  cluster_.network().Silence("w0");  // what it says waits behind the turn that takes so long
+  cluster_.HoldUp(true);
   auto stuck = Execute(session, program, {result->outputs[0]});
   EXPECT_TRUE(absl::IsDeadlineExceeded(ReadyStatus(stuck->outputs[0], absl::Seconds(30))));
-  held_up_ = false;
+  cluster_.HoldUp(false);
   EXPECT_TRUE(absl::IsDeadlineExceeded(ReadyStatus(stuck->outputs[0], absl::Seconds(5))));
   EXPECT_THAT(std::string(ReadyStatus(stuck->outputs[0], absl::Seconds(6)).message()), HasSubstr("silent for"));
 }
@@ -513,7 +401,7 @@ TEST_P(ClusterTest, SessionsTakeTurnsAndCloseInTheMiddle) {
   On([&](Controller& c) { return c.CloseSession(b), 0; });
   Statistics stats = Stats();
   EXPECT_EQ(stats.arrays + stats.programs + stats.store_bytes + stats.pending_launches, 0);
-  EXPECT_EQ(StoreBuffers(), 0);
+  EXPECT_EQ(cluster_.StoreBuffers(), 0);
 }
 
 TEST_P(ClusterTest, BadRequestsAreErrors) {

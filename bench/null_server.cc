@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "gangway/base/status.h"
 #include "gangway/base/strand.h"
 #include "gangway/controller/controller_server.h"
@@ -151,4 +152,7 @@ int Serve(int devices) {
 }  // namespace
 }  // namespace gangway
 
-int main(int argc, char** argv) { return gangway::Serve(argc > 1 ? std::atoi(argv[1]) : 1); }
+int main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as gangway itself does
+  return gangway::Serve(argc > 1 ? std::atoi(argv[1]) : 1);
+}

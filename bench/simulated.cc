@@ -23,6 +23,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
 #include "tests/runtime/sim_client.h"
 
 namespace gangway {
@@ -376,4 +377,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace gangway
 
-int main(int argc, char** argv) { return gangway::Main(argc, argv); }
+int main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as gangway itself does
+  return gangway::Main(argc, argv);
+}

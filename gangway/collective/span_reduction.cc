@@ -18,7 +18,9 @@ namespace {
 
 // Up to here the latency of a second round costs more than the bytes it saves.
 constexpr int64_t kDirectBytes = 32 << 10;
-constexpr int64_t kChunkBytes = 1 << 20;
+// A chunk that has arrived is still in the cache when it is combined.
+constexpr int64_t kChunkBytes = 256 << 10;
+constexpr int kOwnAtOnce = 4;              // chunks of this worker that are on their way or being combined
 constexpr int64_t kBlockBytes = 16 << 10;  // stays in a core's own cache
 constexpr int64_t kBlockElements = 1024;   // at most 16 bytes each
 static_assert(kBlockElements * 16 <= kBlockBytes);
@@ -190,21 +192,25 @@ class ChunkedAllReduce {
         chunk->count = std::min(size, operand.count() - from);
         chunk->owner = static_cast<int>(chunks_.size()) % sites;
         chunk->part = 2 * chunks_.size();
-        chunk->partials.resize(sites);
         chunks_.push_back(std::move(chunk));
       }
     }
   }
 
   void Start() {
-    const int here = parcels_.sites().here;
+    const Sites& sites = parcels_.sites();
     // What others wait for first.
     for (const auto& chunk : chunks_) {
-      if (chunk->owner != here) SendPartial(*chunk);
+      if (chunk->owner != sites.here) SendPartial(*chunk);
     }
-    for (const auto& chunk : chunks_) {
-      if (chunk->owner == here) Own(*chunk);
+    for (int i = 0; i < kOwnAtOnce; ++i) {
+      auto slot = std::make_unique<Slot>();
+      slot->partials.resize(sites.count());
+      slot->memory.resize(sites.count());
+      slot->bytes.resize(sites.count());
+      slots_.push_back(std::move(slot));
     }
+    for (const auto& slot : slots_) OwnNext(*slot);
   }
 
  private:
@@ -212,9 +218,15 @@ class ChunkedAllReduce {
     const Operand* operand = nullptr;
     int64_t from = 0, count = 0;
     int owner = 0;
-    uint64_t part = 0;                  // of partial results; the next one is the result's
-    std::vector<const char*> partials;  // the owner's, by site
-    std::vector<Memory> memory;
+    uint64_t part = 0;           // of partial results; the next one is the result's
+    std::vector<Memory> memory;  // of what is sent or received packed or wide
+  };
+  // Takes one of the chunks this worker owns after the other, so that the memory they arrive in is used again.
+  struct Slot {
+    Chunk* chunk = nullptr;
+    std::vector<const char*> partials;  // by site
+    std::vector<Memory> memory;         // by site, as large as the largest chunk so far
+    std::vector<int64_t> bytes;         // of that
     std::atomic<int> missing = 0;
   };
 
@@ -242,23 +254,45 @@ class ChunkedAllReduce {
     parcels_.Send(chunk.owner, chunk.part, partial, chunk.count * operand.wide_bytes());
   }
 
-  void Own(Chunk& chunk) {
-    const Sites& sites = parcels_.sites();
-    const int64_t bytes = chunk.count * chunk.operand->wide_bytes();
-    chunk.missing = sites.count();
-    for (int site = 0; site < sites.count(); ++site) {
-      if (site == sites.here) continue;
-      chunk.memory.push_back(Allocate(bytes));
-      char* partial = chunk.memory.back().get();
-      chunk.partials[site] = partial;
-      parcels_.Receive(site, chunk.part, partial, bytes, [this, &chunk] { Arrived(chunk); });
+  Chunk* TakeOwn() {
+    while (true) {
+      const size_t next = next_.fetch_add(1, std::memory_order_relaxed);
+      if (next >= chunks_.size()) return nullptr;
+      if (chunks_[next]->owner == parcels_.sites().here) return chunks_[next].get();
     }
-    chunk.partials[sites.here] = Partial(chunk);
-    Arrived(chunk);
   }
 
-  void Arrived(Chunk& chunk) {
-    if (--chunk.missing > 0) return;
+  // Begins chunks until one has to be waited for; whoever brings the last of its partial results goes on.
+  void OwnNext(Slot& slot) {
+    const Sites& sites = parcels_.sites();
+    while ((slot.chunk = TakeOwn()) != nullptr) {
+      const int64_t bytes = slot.chunk->count * slot.chunk->operand->wide_bytes();
+      slot.missing = sites.count();
+      for (int site = 0; site < sites.count(); ++site) {
+        if (site == sites.here) continue;
+        slot.partials[site] = Room(slot, site, bytes);
+        parcels_.Receive(site, slot.chunk->part, slot.memory[site].get(), bytes, [this, &slot] {
+          if (--slot.missing > 0) return;
+          Combine(slot);
+          OwnNext(slot);
+        });
+      }
+      slot.partials[sites.here] = Partial(*slot.chunk);
+      if (--slot.missing > 0) return;
+      Combine(slot);
+    }
+  }
+
+  static const char* Room(Slot& slot, int site, int64_t bytes) {
+    if (slot.bytes[site] < bytes) {
+      slot.memory[site] = Allocate(bytes);
+      slot.bytes[site] = bytes;
+    }
+    return slot.memory[site].get();
+  }
+
+  void Combine(Slot& slot) {
+    Chunk& chunk = *slot.chunk;
     const Operand& operand = *chunk.operand;
     char* result = static_cast<char*>(operand.targets()[0]) + chunk.from * operand.element_bytes();
     char* copy = nullptr;
@@ -266,7 +300,7 @@ class ChunkedAllReduce {
       chunk.memory.push_back(Allocate(chunk.count));
       result = copy = chunk.memory.back().get();
     }
-    operand.Combine(chunk.partials, chunk.count, operand.targets(), chunk.from, copy);
+    operand.Combine(slot.partials, chunk.count, operand.targets(), chunk.from, copy);
     for (int site = 0; site < parcels_.sites().count(); ++site) {
       if (site == parcels_.sites().here) continue;
       parcels_.Send(site, chunk.part + 1, result, chunk.count * operand.element_bytes());
@@ -276,6 +310,8 @@ class ChunkedAllReduce {
   Parcels& parcels_;  // keeps us
   const std::vector<Operand> operands_;
   std::vector<std::unique_ptr<Chunk>> chunks_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::atomic<size_t> next_ = 0;  // of the chunks, to be looked at
 };
 
 // The piece of each rank is combined by its worker. One parcel per operand between two workers: the pieces of the

@@ -9,8 +9,9 @@
 namespace gangway::collective {
 namespace {
 
-// What is done with a larger parcel takes longer than waking a thread for it.
-constexpr size_t kHandOverBytes = 32 << 10;
+// What is done with a parcel of at most so many bytes is done by the network's thread, in whose cache it is; with a
+// larger one it takes so long that others would wait.
+constexpr size_t kHandOverBytes = 256 << 10;
 
 }  // namespace
 

@@ -18,14 +18,14 @@ int64_t allocations = 0;
 }  // namespace
 
 // Whatever searches, copies or walks more than it must sooner or later allocates more than it must.
-void* operator new(size_t size) {
+[[gnu::noinline]] void* operator new(size_t size) {
   allocations += counting ? 1 : 0;
   void* memory = std::malloc(size);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace gangway {
 namespace {

@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gangway/controller/controller_server.h"
@@ -156,4 +157,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace gangway
 
-int main(int argc, char** argv) { return gangway::Main(argc, argv); }
+int main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as gangway itself does
+  return gangway::Main(argc, argv);
+}

@@ -8,6 +8,7 @@
 `--files=FOLDER` and the same files under that folder; docs/checkpoints.md has the format.
 """
 
+import contextlib
 import json
 import os
 
@@ -81,18 +82,13 @@ def _absolute(path):
     return os.path.abspath(os.fspath(path))
 
 
-class _named:
+@contextlib.contextmanager
+def _named(verb, path):
     """Failures say what was being done to which checkpoint."""
-
-    def __init__(self, verb, path):
-        self.what = f"cannot {verb} {path}"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, trace):
-        if isinstance(error, (CheckpointError, jax.errors.JaxRuntimeError)):
-            raise CheckpointError(f"{self.what}: {error}") from error
+    try:
+        yield
+    except (CheckpointError, jax.errors.JaxRuntimeError) as error:
+        raise CheckpointError(f"cannot {verb} {path}: {error}") from error
 
 
 def _index(path, device, must):

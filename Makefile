@@ -106,7 +106,7 @@ check-py:
 
 # What parses bytes from outside, or computes with what it read; what has threads.
 ADDRESS_TESTS := tensor_test mesh_test mesh_proto_test hlo_test bytecode_test stablehlo_test eval_test passes_test partition_test \
-  ifrt_proxy_test net_grpc_test
+  ifrt_proxy_test net_grpc_test files_test
 THREAD_TESTS := base_test device_cts_test device_pjrt_test net_inproc_test net_grpc_test store_test collective_test \
   sched_test controller_test cluster_test ifrt_proxy_test processes_test
 

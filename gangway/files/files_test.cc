@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <numeric>
 #include <sstream>
 
@@ -164,7 +165,7 @@ TEST_F(FilesTest, RefusesBoxesThatDoNotFit) {
                         +[](Piece&p, int64_t huge) {
                           p.saved = {huge, huge};
                         },
-                        +[](Piece&p, int64_t huge) { p.offset = huge * 2; },
+                        +[](Piece&p, int64_t huge) { p.offset = std::numeric_limits<int64_t>::max() + 0 * huge; },
                         +[](Piece&p, int64_t huge) {
                           p.extent = {huge, 2};
                         },

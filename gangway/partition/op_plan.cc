@@ -15,7 +15,7 @@ using rules::FactorKind;
 using rules::OpRule;
 
 // Charges against moved bytes: one flop of a dot or convolution, one byte read or written.
-constexpr double kBytesPerFlop = 0.05;
+constexpr double kBytesPerFlop = 0.2;
 constexpr double kBytesPerSavedFlop = 0.0002;
 constexpr double kBytesPerTouchedByte = 0.0005;
 // Prefers major dimensions where all else is equal: reductions rarely run over those.

@@ -165,7 +165,7 @@ TEST_F(FilesTest, RefusesBoxesThatDoNotFit) {
                         +[](Piece&p, int64_t huge) {
                           p.saved = {huge, huge};
                         },
-                        +[](Piece&p, int64_t huge) { p.offset = std::numeric_limits<int64_t>::max() + 0 * huge; },
+                        +[](Piece&p, int64_t) { p.offset = std::numeric_limits<int64_t>::max(); },
                         +[](Piece&p, int64_t huge) {
                           p.extent = {huge, 2};
                         },

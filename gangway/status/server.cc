@@ -9,9 +9,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "gangway/base/status.h"
+#include "gangway/net/address.h"
 #include "gangway/status/json.h"
 #include "gangway/status/metrics.h"
 #include "gangway/status/trace.h"
@@ -28,19 +28,6 @@ constexpr std::chrono::seconds kIdle{5};
 // The page asks nobody but its own server.
 constexpr char kPolicy[] =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:";
-
-absl::StatusOr<std::pair<std::string, int>> LoopbackOf(const std::string& address) {
-  const std::pair<std::string, std::string> parts = absl::StrSplit(address, absl::MaxSplits(':', 1));
-  int port = 0;
-  if (!absl::SimpleAtoi(parts.second, &port) || port < 0 || port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat("status page: '", address, "' is not host:port"));
-  }
-  if (parts.first != "127.0.0.1" && parts.first != "localhost") {
-    return absl::InvalidArgumentError(absl::StrCat("status page: only this machine is served, not '", parts.first,
-                                                   "': put a proxy with access control before 127.0.0.1"));
-  }
-  return std::pair(parts.first, port);
-}
 
 // A number of the query, from 0 to 1e15; 0 where there is none.
 double NumberOf(const httplib::Request& request, const char* name) {
@@ -129,9 +116,13 @@ class ServerImpl final : public Server {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Serve(controller::Controller& controller, const std::string& address) {
-  GW_ASSIGN_OR_RETURN(auto where, LoopbackOf(address));
+  GW_ASSIGN_OR_RETURN_WITH(const net::Address where, net::ParseAddress(address), "status page");
+  if (!net::IsLoopback(address)) {
+    return absl::InvalidArgumentError(absl::StrCat("status page: only this machine is served, not '", where.host,
+                                                   "': put a proxy with access control before 127.0.0.1"));
+  }
   auto server = std::make_unique<ServerImpl>(controller);
-  GW_RETURN_IF_ERROR(server->Listen(where.first, where.second));
+  GW_RETURN_IF_ERROR(server->Listen(where.host, where.port));
   return std::unique_ptr<Server>(std::move(server));
 }
 

@@ -1,9 +1,13 @@
 #include "gangway/cli/tenants_file.h"
 
 #include <fstream>
+#include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
 #include "nlohmann/json.hpp"
@@ -13,8 +17,21 @@ namespace {
 
 using nlohmann::json;
 
+// 4096, or "4GiB" as options have it; nothing for what is no size.
+std::optional<int64_t> SizeOf(const json& value) {
+  if (value.is_number_integer()) return value.get<int64_t>();
+  if (!value.is_string()) return std::nullopt;
+  std::string text = value;
+  int64_t bytes = 0;
+  const bool is_size = CLI::AsSizeValue(/*kb_is_1000=*/false)(text).empty() && absl::SimpleAtoi(text, &bytes);
+  return is_size ? std::optional(bytes) : std::nullopt;
+}
+
 absl::StatusOr<controller::Tenant> ReadTenant(const json& entry) {
   controller::Tenant tenant;
+  const std::map<absl::string_view, int*> whole = {{"max_priority", &tenant.max_priority},
+                                                   {"max_sessions", &tenant.max_sessions},
+                                                   {"max_devices", &tenant.max_devices}};
   if (!entry.is_object()) return absl::InvalidArgumentError("an entry is no object");
   for (const auto& [key, value] : entry.items()) {
     const bool is_text = value.is_string(), is_number = value.is_number();
@@ -24,10 +41,12 @@ absl::StatusOr<controller::Tenant> ReadTenant(const json& entry) {
       tenant.token = value;
     } else if (key == "weight" && is_number) {
       tenant.weight = value;
-    } else if (key == "max_priority" && value.is_number_integer()) {
-      tenant.max_priority = value;
-    } else if (key == "max_sessions" && value.is_number_integer()) {
-      tenant.max_sessions = value;
+    } else if (auto number = whole.find(key); number != whole.end() && value.is_number_integer()) {
+      *number->second = value;
+    } else if (key == "max_queued" && value.is_number_integer()) {
+      tenant.max_queued = value;
+    } else if (auto bytes = SizeOf(value); key == "max_bytes" && bytes.has_value()) {
+      tenant.max_bytes = *bytes;
     } else {
       return absl::InvalidArgumentError(absl::StrCat("'", key, "' is not known or not of its type"));
     }

@@ -118,7 +118,7 @@ absl::StatusOr<ArrayId> RuntimeController::MakeArray(SessionId session, ArraySpe
   const ArrayId id = AddArray(session, layout, command.task);
   command.task->first_output = arrays_[id]->buffer;
   command.task->num_outputs = 1;
-  if (resource::ClaimRef claim = NewClaim(*layout)) {
+  if (resource::ClaimRef claim = NewClaim(session, *layout)) {
     arrays_[id]->memory.push_back(claim);
     command.claims.push_back(std::move(claim));
   }

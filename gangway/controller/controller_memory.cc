@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "gangway/base/check.h"
 #include "gangway/controller/runtime_controller.h"
@@ -16,11 +15,6 @@ namespace {
 
 // Smaller shards are not counted: there are too many of them, and they do not fill a device.
 constexpr int64_t kSmallBytes = 4096;
-
-std::string Size(int64_t bytes) {
-  if (bytes < (int64_t{1} << 20)) return absl::StrFormat("%.1f KiB", static_cast<double>(bytes) / 1024);
-  return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
-}
 
 // What a command takes on each of its devices, once it has given back what only it holds.
 int64_t Need(const Command& command) {
@@ -32,22 +26,29 @@ int64_t Need(const Command& command) {
 
 }  // namespace
 
-resource::ClaimRef RuntimeController::NewClaim(const Layout& layout) {
-  if (layout.shard_bytes < kSmallBytes) return nullptr;
-  return std::make_shared<resource::MemoryBook::Claim>(memory_, layout.spec.devices, layout.shard_bytes);
+resource::ClaimRef RuntimeController::NewClaim(SessionId session, const Layout& layout) {
+  const SessionRecord* owner = FindSession(session);
+  const TenantUse* use = owner == nullptr ? nullptr : owner->use.get();
+  if (layout.shard_bytes < kSmallBytes && (use == nullptr || use->tenant.max_bytes == 0)) return nullptr;
+  return std::make_shared<resource::MemoryBook::Claim>(memory_, layout.spec.devices, layout.shard_bytes,
+                                                       use == nullptr ? nullptr : use->memory);
 }
 
 absl::Status RuntimeController::CheckCapacity(absl::Span<const DeviceId> devices, int64_t bytes) const {
   const std::optional<DeviceId> device = memory_.TooSmall(devices, bytes);
   if (!device.has_value()) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("takes ", Size(bytes), " on each device; device ", device->value(),
-                                                   " of worker ", WorkerName(cluster_.device(*device).worker), " has ",
-                                                   Size(memory_[*device].limit)));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("takes ", ByteText(bytes), " on each device; device ", device->value(), " of worker ",
+                   WorkerName(cluster_.device(*device).worker), " has ", ByteText(memory_[*device].limit)));
 }
 
 bool RuntimeController::TakeMemory(SessionId id, SessionRecord& session) {
   const Command& command = session.held.front();
   if (command.claims.empty() || command.claims[0]->taken()) return true;
+  if (absl::Status status = CheckByteQuota(session, command); !status.ok()) {
+    FailFrontLater(id, session, std::move(status));
+    return false;
+  }
   const bool waited = session.lacks_memory_since < absl::InfiniteFuture();
   if (memory_.Full(command.claims[0]->devices(), Need(command)).has_value()) {
     if (!waited) {
@@ -89,6 +90,16 @@ void RuntimeController::GiveUpOnMemory() {
   }
 }
 
+// Callers are in the middle of something, and whoever hears of a failure may close the session.
+void RuntimeController::FailFrontLater(SessionId id, const SessionRecord& session, absl::Status why) {
+  loop_->Post([this, weak = std::weak_ptr<RuntimeController*>(self_), id, task = session.held.front().task,
+               why = std::move(why)] {
+    if (weak.lock() == nullptr || task->over) return;
+    const SessionRecord* session = FindSession(id);
+    if (session != nullptr && !session->held.empty() && session->held.front().task == task) FailHeld(*session, why);
+  });
+}
+
 // The first of the session's commands fails, and with it all that wait behind it for what it was to make.
 void RuntimeController::FailHeld(const SessionRecord& session, const absl::Status& status) {
   std::vector<std::shared_ptr<TaskRecord>> failed = {session.held.front().task};
@@ -122,12 +133,12 @@ absl::Status RuntimeController::LacksMemory(const Command& command) const {
     }
   }
   auto holder = [](std::string* out, const auto& pair) {
-    absl::StrAppend(out, "session ", pair.first, " ", Size(pair.second));
+    absl::StrAppend(out, "session ", pair.first, " ", ByteText(pair.second));
   };
-  return absl::ResourceExhaustedError(absl::StrCat(Size(bytes), " do not fit on device ", device.value(), " of worker ",
-                                                   WorkerName(cluster_.device(device).worker), ": ",
-                                                   Size(memory_[device].claimed), " of ", Size(memory_[device].limit),
-                                                   " are taken (", absl::StrJoin(holders, ", ", holder), ")"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat(ByteText(bytes), " do not fit on device ", device.value(), " of worker ",
+                   WorkerName(cluster_.device(device).worker), ": ", ByteText(memory_[device].claimed), " of ",
+                   ByteText(memory_[device].limit), " are taken (", absl::StrJoin(holders, ", ", holder), ")"));
 }
 
 std::vector<DeviceMemory> RuntimeController::Memory() const {

@@ -198,7 +198,7 @@ absl::StatusOr<ArrayId> RuntimeController::MoveShards(SessionId session, std::sh
       view = shard;
     }
   }
-  resource::ClaimRef claim = moves_bytes ? NewClaim(*layout) : nullptr;
+  resource::ClaimRef claim = moves_bytes ? NewClaim(session, *layout) : nullptr;
   if (claim != nullptr) {
     arrays_[id]->memory.push_back(claim);
     command.claims.push_back(std::move(claim));

@@ -8,6 +8,13 @@
 namespace gangway::controller {
 
 void RuntimeController::Note(const TaskRecord& task) {
+  SessionRecord* session = FindSession(task.session);
+  if (session != nullptr) {
+    ++session->launches;
+    for (const IslandPart& part : *task.islands) session->device_time += task.took * part.devices.size();
+  }
+  if (auto program = programs_.find(task.program); program != programs_.end()) ++program->second->launches;
+  if (!journal_.keeps()) return journal_.Count(!task.error.ok());
   LaunchRecord launch;
   launch.program = std::string(absl::StripPrefix(task.what, "program "));
   launch.island = task.islands->front().island;
@@ -19,13 +26,10 @@ void RuntimeController::Note(const TaskRecord& task) {
   launch.over = clock_.Now();
   launch.took = task.took;
   if (!task.error.ok()) launch.error = std::string(task.error.message());
-  if (SessionRecord* session = FindSession(task.session); session != nullptr) {
+  if (session != nullptr) {
     launch.session = session->info.name;
     launch.tenant = session->info.tenant;
-    ++session->launches;
-    session->device_time += task.took * static_cast<int64_t>(launch.devices.size());
   }
-  if (auto program = programs_.find(task.program); program != programs_.end()) ++program->second->launches;
   journal_.Add(std::move(launch));
 }
 

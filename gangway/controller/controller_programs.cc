@@ -61,6 +61,14 @@ std::pair<ProgramId, Future<std::shared_ptr<const Program>>> RuntimeController::
     return fail(absl::InvalidArgumentError(absl::StrCat("compile: ", request.options.num_partitions, " partitions for ",
                                                         request.devices.size(), " devices")));
   }
+  if (static_cast<int64_t>(request.artifact.size()) > options_.max_program_bytes) {
+    return fail(absl::ResourceExhaustedError(
+        absl::StrCat("compile: a program of ", ByteText(static_cast<int64_t>(request.artifact.size())),
+                     "; this cluster takes up to ", ByteText(options_.max_program_bytes))));
+  }
+  if (absl::Status quota = CheckDeviceQuota(session, request.devices); !quota.ok()) {
+    return fail(Annotate(quota, "compile"));
+  }
   std::string key = KeyOf(request);
   // Functions of one client are of no use to another.
   if (request.options.host_callbacks > 0) absl::StrAppend(&key, "|program ", next_program_);
@@ -355,7 +363,7 @@ std::vector<ArrayId> RuntimeController::AddOutputs(SessionId session, const Prog
     output.output = static_cast<int>(outputs.size()) - 1;
     if (!poison.ok()) {
       output.error = poison;
-    } else if (resource::ClaimRef claim = NewClaim(*layout)) {
+    } else if (resource::ClaimRef claim = NewClaim(session, *layout)) {
       output.memory.push_back(claim);
       command->claims.push_back(std::move(claim));
     }
@@ -379,6 +387,7 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
                                                          const ExecuteOptions& options) {
   GW_CHECK(loop_->InLoop());
   GW_RETURN_IF_ERROR(CheckSession(session));
+  GW_RETURN_IF_ERROR(CheckLaunchQuota(session));
   GW_ASSIGN_OR_RETURN(ProgramRecord * runnable, RunnableProgram(id));
   ProgramRecord& program = *runnable;
   const auto context = [&] { return absl::StrCat("program ", program.program->compiled.name); };
@@ -402,6 +411,8 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
   launch.program = program.deployment->id;
   result.done = command.task->done.future();
   ++pending_launches_;
+  command.task->use = FindSession(session)->use;
+  if (command.task->use != nullptr) ++command.task->use->launches;
   for (const resource::Share& share : program.deployment->placement) command.messages.push_back({share.worker, launch});
   for (ArrayId made : result.outputs) {
     ArrayRecord& output = *arrays_[made];

@@ -36,6 +36,7 @@ absl::Status RuntimeController::Admit(SessionInfo* info) const {
 SessionId RuntimeController::OpenSession(SessionInfo info) {
   GW_CHECK(loop_->InLoop());
   const SessionId id(next_session_++);
+  if (auto use = tenant_uses_.find(info.tenant); use != tenant_uses_.end()) sessions_[id].use = use->second;
   sessions_[id].info = std::move(info);
   return id;
 }
@@ -86,6 +87,7 @@ absl::StatusOr<std::vector<DeviceId>> RuntimeController::MakeSlice(SessionId ses
   GW_RETURN_IF_ERROR(CheckSession(session));
   slices_on_.resize(cluster_.devices().size());
   GW_ASSIGN_OR_RETURN_WITH(std::vector<DeviceId> devices, resource::PlanSlice(cluster_, request, slices_on_), "slice");
+  GW_RETURN_IF_ERROR_WITH(CheckDeviceQuota(session, devices), "slice");
   for (DeviceId device : devices) ++slices_on_[device.value()];
   std::vector<DeviceId>& sliced = FindSession(session)->sliced;
   sliced.insert(sliced.end(), devices.begin(), devices.end());
@@ -303,6 +305,7 @@ void RuntimeController::PartDone(const std::shared_ptr<TaskRecord>& task, Worker
   }
   if (task->is_launch) {
     --pending_launches_;
+    if (task->use != nullptr) --task->use->launches;
     task->deployment.reset();
     std::optional<absl::Duration> took;
     if (task->took > absl::ZeroDuration()) {

@@ -23,6 +23,9 @@ RuntimeController::RuntimeController(ControllerOptions options)
       journal_(options_.journal_capacity),
       self_(std::make_shared<RuntimeController*>(this)) {
   GW_CHECK(options_.compile != nullptr);
+  for (const Tenant& tenant : options_.tenants.tenants()) {
+    tenant_uses_[tenant.name] = std::make_shared<TenantUse>(TenantUse{.tenant = tenant});
+  }
   if (options_.compile_executors.empty()) {
     for (int i = 0; i < std::max(1, options_.compile_threads); ++i) {
       own_compilers_.push_back(MakeThreadExecutor(absl::StrCat("gw-compile", i)));

@@ -5,9 +5,14 @@
 
 namespace gangway::controller {
 
+void LaunchJournal::Count(bool failed) {
+  ++next_;
+  failed_ += failed ? 1 : 0;
+}
+
 void LaunchJournal::Add(LaunchRecord launch) {
-  launch.number = next_++;
-  failed_ += launch.error.empty() ? 0 : 1;
+  launch.number = next_;
+  Count(!launch.error.empty());
   launches_.push_back(std::move(launch));
   if (launches_.size() > capacity_) launches_.pop_front();
 }

@@ -14,7 +14,10 @@ class LaunchJournal {
  public:
   explicit LaunchJournal(size_t capacity) : capacity_(capacity) {}
 
-  // Numbers the launch.
+  // Whether it remembers any; otherwise launches need only be counted.
+  bool keeps() const { return capacity_ > 0; }
+  void Count(bool failed);
+  // Counts and numbers the launch.
   void Add(LaunchRecord launch);
   // Those with a number above `after`, oldest first; earlier ones may be forgotten already.
   std::vector<LaunchRecord> After(uint64_t after) const;

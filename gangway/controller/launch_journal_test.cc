@@ -38,5 +38,15 @@ TEST(LaunchJournal, CountsFailures) {
   EXPECT_EQ(journal.failed(), 1);
 }
 
+TEST(LaunchJournal, OfNoCapacityOnlyCounts) {
+  LaunchJournal journal(0);
+  EXPECT_FALSE(journal.keeps());
+  journal.Count(/*failed=*/false);
+  journal.Count(/*failed=*/true);
+  EXPECT_EQ(journal.launches(), 2);
+  EXPECT_EQ(journal.failed(), 1);
+  EXPECT_TRUE(journal.After(0).empty());
+}
+
 }  // namespace
 }  // namespace gangway::controller

@@ -14,6 +14,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "gangway/controller/controller.h"
+#include "gangway/controller/tenants.h"
 #include "gangway/dataflow/progress.h"
 #include "gangway/net/message.h"
 #include "gangway/resource/cluster.h"
@@ -72,6 +73,7 @@ struct TaskRecord {
   IslandParts islands;                           // a launch's
   absl::Duration cost;                           // expected, likewise
   ProgramId program;                             // a launch's
+  std::shared_ptr<TenantUse> use;                // that a launch counts for
   std::shared_ptr<const Deployment> deployment;  // of a launch that was not dispatched yet
   size_t asked = 0, admitted = 0;                // how many of its islands' schedulers, which decide when it goes
   bool dispatched = false;
@@ -156,6 +158,8 @@ struct Command {
   std::vector<resource::ClaimRef> gives_back;  // claims that end when it is dispatched
 };
 
+// "1.5 KiB", "64.0 MiB".
+std::string ByteText(int64_t bytes);
 // The question a message asks; 0: none.
 net::RequestId RequestOf(const net::Message& message);
 void ForEachOutput(const TaskRecord& task, absl::FunctionRef<void(net::BufferId)> f);
@@ -164,6 +168,7 @@ void ForEachBuffer(const Command& command, absl::FunctionRef<void(net::BufferId)
 
 struct SessionRecord {
   SessionInfo info;
+  std::shared_ptr<TenantUse> use;        // its tenant's; null where the cluster is open
   std::vector<sched::TenantId> tenants;  // by island
   absl::flat_hash_map<ProgramId, int> programs;
   std::vector<DeviceId> sliced;  // devices of its slices, once for each

@@ -43,6 +43,8 @@ struct ControllerOptions {
   size_t journal_capacity = 16384;  // launches remembered after they are over
   // Commands a session may have waiting behind the scheduler before it is refused more.
   size_t max_held_commands = 1 << 20;
+  // The largest artifact that is compiled, in bytes.
+  int64_t max_program_bytes = int64_t{256} << 20;
   // How long a program or array may wait for memory before it fails.
   absl::Duration memory_patience = absl::Minutes(1);
   // How long a worker that leaves waits for its devices to be needed no more, where there are none to move to.
@@ -194,13 +196,21 @@ class RuntimeController final : public Controller {
   sched::TenantId SchedulerTenant(const SessionInfo& info, int island);
   void ForgetSchedulerTenant(const SessionInfo& info, int island, sched::TenantId tenant);
 
+  // --- quotas of tenants (controller_quotas.cc): RESOURCE_EXHAUSTED naming the tenant, logged now and then ---
+  absl::Status Refuse(TenantUse& use, absl::string_view why) const;
+  absl::Status CheckDeviceQuota(SessionId session, absl::Span<const DeviceId> devices);
+  absl::Status CheckLaunchQuota(SessionId session);
+  absl::Status CheckByteQuota(const SessionRecord& session, const Command& command) const;
+
   // --- memory (controller_memory.cc) ---
-  // Null for what is too small to be counted.
-  resource::ClaimRef NewClaim(const Layout& layout);
+  // Null for what is too small to be counted. Charged to the session's tenant.
+  resource::ClaimRef NewClaim(SessionId session, const Layout& layout);
   // RESOURCE_EXHAUSTED naming the device that is too small for so much.
   absl::Status CheckCapacity(absl::Span<const DeviceId> devices, int64_t bytes) const;
-  // False while there is no room for what the first of the session's commands makes; afterwards it has it.
+  // False while there is no room for what the first of the session's commands makes; afterwards it has it. What is
+  // beyond the tenant's quota fails in a turn of its own.
   bool TakeMemory(SessionId id, SessionRecord& session);
+  void FailFrontLater(SessionId id, const SessionRecord& session, absl::Status why);
   void StopWaiting(SessionId id, SessionRecord& session);
   void RetryMemory();
   void GiveUpOnMemory();
@@ -287,6 +297,7 @@ class RuntimeController final : public Controller {
   std::deque<SessionId> memory_queue_;  // whose first command waits for memory, the longest waiting first
   bool retry_posted_ = false;
 
+  std::map<std::string, std::shared_ptr<TenantUse>> tenant_uses_;  // by name
   absl::flat_hash_map<SessionId, SessionRecord> sessions_;
   absl::flat_hash_map<ArrayId, std::unique_ptr<ArrayRecord>> arrays_;
   absl::flat_hash_map<ProgramId, std::unique_ptr<ProgramRecord>> programs_;

@@ -1,5 +1,6 @@
 #include "gangway/controller/tenants.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -29,6 +30,9 @@ absl::StatusOr<TenantTable> TenantTable::Make(std::vector<Tenant> tenants) {
     if (!names.insert(tenant.name).second) return wrong("is there twice");
     if (!tokens.insert(tenant.token).second) return wrong("has the token of another");
     if (!(tenant.weight > 0)) return wrong("the weight is not positive");
+    const int64_t least =
+        std::min<int64_t>({tenant.max_sessions, tenant.max_devices, tenant.max_bytes, tenant.max_queued});
+    if (least < 0) return wrong("a quota is negative");
   }
   TenantTable table;
   table.tenants_ = std::move(tenants);

@@ -26,6 +26,7 @@ TEST(Tenants, MustBeWellFormed) {
   EXPECT_THAT(message({{.name = "red", .token = "a"}, {.name = "red", .token = "b"}}), HasSubstr("is there twice"));
   EXPECT_THAT(message({{.name = "red", .token = "a"}, {.name = "blue", .token = "a"}}), HasSubstr("token of another"));
   EXPECT_THAT(message({{.name = "red", .token = "a", .weight = 0}}), HasSubstr("not positive"));
+  EXPECT_THAT(message({{.name = "red", .token = "a", .max_bytes = -1}}), HasSubstr("quota is negative"));
 }
 
 }  // namespace

@@ -5,11 +5,13 @@ namespace gangway::resource {
 void MemoryBook::Claim::Take() {
   if (taken_.has_value()) return;
   taken_ = book_.resets_;
+  if (account_ != nullptr) account_->bytes += total_bytes();
   for (DeviceId device : devices_) book_.entries_[device.value()].memory.claimed += bytes_;
 }
 
 void MemoryBook::Release(const Claim& claim) {
   if (!claim.taken_.has_value()) return;
+  if (claim.account_ != nullptr) claim.account_->bytes -= claim.total_bytes();
   for (DeviceId device : claim.devices_) {
     Entry& entry = entries_[device.value()];
     if (entry.last_reset <= *claim.taken_) entry.memory.claimed -= claim.bytes_;

@@ -17,17 +17,24 @@ namespace gangway::resource {
 // claims. Limits are bytes, 0: none known.
 class MemoryBook {
  public:
+  // What somebody's claims come to, on all devices together.
+  struct Account {
+    int64_t bytes = 0;
+  };
+
   // A part of the memory, from Take on until the last reference goes. Shared by the arrays that share shards.
   class Claim {
    public:
-    Claim(MemoryBook& book, std::vector<DeviceId> devices, int64_t bytes)
-        : book_(book), devices_(std::move(devices)), bytes_(bytes) {}
+    // `account`, where there is one, is charged with it.
+    Claim(MemoryBook& book, std::vector<DeviceId> devices, int64_t bytes, std::shared_ptr<Account> account = nullptr)
+        : book_(book), devices_(std::move(devices)), bytes_(bytes), account_(std::move(account)) {}
     ~Claim() { book_.Release(*this); }
     Claim(const Claim&) = delete;
     Claim& operator=(const Claim&) = delete;
 
     const std::vector<DeviceId>& devices() const { return devices_; }
     int64_t bytes() const { return bytes_; }  // on each device
+    int64_t total_bytes() const { return bytes_ * static_cast<int64_t>(devices_.size()); }
     bool taken() const { return taken_.has_value(); }
     // Idempotent. Also where it does not fit: asking before is the caller's part.
     void Take();
@@ -37,6 +44,7 @@ class MemoryBook {
     MemoryBook& book_;
     const std::vector<DeviceId> devices_;
     const int64_t bytes_;
+    const std::shared_ptr<Account> account_;
     std::optional<uint64_t> taken_;  // when, in resets of the book
   };
 

@@ -5,6 +5,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gangway/controller/controller_server.h"
+#include "gangway/net/grpc/grpc_channel.h"
 #include "gangway/worker/worker_main.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -167,6 +168,25 @@ TEST_F(ProcessesTest, TwoWorkersOfOneName) {
   second.thread.join();
   second.thread = std::thread([] {});
   EXPECT_THAT(std::string(second.outcome.message()), HasSubstr("a worker named w0 is registered"));
+}
+
+TEST_F(ProcessesTest, AWorkerOfAnotherProtocolIsRefusedAndBothAreNamed) {
+  auto channel = net::ConnectGrpc(server_->worker_address(), absl::Now() + kLong);
+  ASSERT_TRUE(channel.ok()) << channel.status();
+  Promise<Unit> closed;
+  net::ChannelHandler handler;
+  handler.on_messages = [](std::vector<net::Message>) {};
+  handler.on_close = [closed](const absl::Status& reason) { closed.Set(reason); };
+  (*channel)->Start(std::move(handler));
+  net::Hello hello;
+  hello.worker = "newer";
+  hello.protocol_version = net::kProtocolVersion + 1;
+  ASSERT_TRUE((*channel)->Send(hello).ok());
+  const absl::Status refused = closed.future().Await(absl::Now() + kLong, "the refusal").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;  // a worker does not try that again
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr(absl::StrCat("worker newer speaks protocol ", net::kProtocolVersion + 1, ", the controller ",
+                                     net::kProtocolVersion)));
 }
 
 TEST_F(ProcessesTest, BadPluginsAndAddresses) {

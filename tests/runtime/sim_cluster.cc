@@ -52,6 +52,8 @@ SimCluster::SimCluster(SimClusterOptions options_given)
   options.compile_executors = {&timeline_.executor()};
   options.clock = &timeline_.clock();
   options.scheduler = options_.scheduler;
+  options.tenants = options_.tenants;
+  options.log = options_.log;
   controller_ = std::make_unique<controller::RuntimeController>(options);
   Tick();
 }

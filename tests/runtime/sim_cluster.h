@@ -42,6 +42,8 @@ struct SimFabricLink {
 struct SimClusterOptions {
   uint64_t seed = 0;
   sched::SchedulerOptions scheduler = {};
+  controller::TenantTable tenants = {};
+  std::function<void(const std::string&)> log = nullptr;
   SimFabricLink inside_island = {absl::Microseconds(10), 1e10};
   SimFabricLink between_islands = {absl::Microseconds(10), 1e10};
   // What runs the controller's turns; the timeline's executor where it is empty.

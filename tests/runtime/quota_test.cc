@@ -1,0 +1,181 @@
+// Quotas of tenants, over a cluster in simulated time: what is beyond them is refused by name, and disturbs nobody.
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/runtime/sim_cluster.h"
+
+namespace gangway {
+namespace {
+
+using controller::ArrayId;
+using controller::DeviceId;
+using controller::ProgramId;
+using controller::RuntimeController;
+using controller::SessionId;
+using controller::Tenant;
+using controller::TenantTable;
+using testing::Contains;
+using testing::HasSubstr;
+
+constexpr int kElements = 1024;
+constexpr int64_t kArray = kElements * 4;  // bytes on each device
+
+class QuotaTest : public testing::TestWithParam<uint64_t> {
+ protected:
+  // A cluster on which red has a quota and blue none.
+  template <typename T>
+  void Start(T Tenant::*quota, T value) {
+    Tenant red{.name = "red", .token = "red"};
+    red.*quota = value;
+    SimClusterOptions options{.seed = GetParam()};
+    options.tenants = *TenantTable::Make({red, {.name = "blue", .token = "blue"}});
+    options.log = [this](const std::string& line) { log_.push_back(line); };
+    cluster_ = std::make_unique<SimCluster>(std::move(options));
+    cluster_->AddWorker("w0", {.devices = 4});
+    cluster_->RunFor(absl::Milliseconds(10));
+  }
+  SessionId Open(const std::string& token) {
+    return cluster_->On([&](RuntimeController& c) {
+      controller::SessionInfo info;
+      info.name = "of " + token;
+      info.token = token;
+      EXPECT_TRUE(c.Admit(&info).ok());
+      return c.OpenSession(info);
+    });
+  }
+  absl::StatusOr<std::vector<DeviceId>> Slice(SessionId session, int devices) {
+    resource::SliceRequest request;
+    request.devices = devices;
+    return cluster_->On([&](RuntimeController& c) { return c.MakeSlice(session, request); });
+  }
+  // x -> x + 1 on the first devices.
+  absl::StatusOr<ProgramId> Compile(SessionId session, int devices, const std::string& words = "") {
+    controller::CompileRequest request;
+    request.artifact = absl::StrCat("elements=", kElements, " ", words);
+    for (int i = 0; i < devices; ++i) request.devices.push_back(DeviceId(i));
+    request.options.num_partitions = devices;
+    auto [id, ready] = cluster_->On([&](RuntimeController& c) { return c.Compile(session, request); });
+    cluster_->RunFor(absl::Milliseconds(10));
+    absl::Status status = ready.Await(absl::Now(), "the program").status();
+    if (!status.ok()) return status;
+    return id;
+  }
+  ArrayId Make(SessionId session, int32_t value) {
+    controller::ArraySpec spec;
+    spec.dtype = DType::kS32;
+    spec.dims = {kElements};
+    spec.devices = {DeviceId(0)};
+    spec.shard_dims = {spec.dims};
+    std::string bytes(kArray, '\0');
+    std::memcpy(bytes.data(), &value, sizeof value);
+    auto shared = std::make_shared<const std::string>(std::move(bytes));
+    return *cluster_->On([&](RuntimeController& c) { return c.MakeArray(session, spec, {{shared, {0}}}); });
+  }
+  absl::StatusOr<ArrayId> Run(SessionId session, ProgramId program, ArrayId argument) {
+    auto result = cluster_->On([&](RuntimeController& c) { return c.Execute(session, program, {argument}, {}); });
+    if (!result.ok()) return result.status();
+    return result->outputs[0];
+  }
+  void Release(ArrayId array) {
+    cluster_->On([&](RuntimeController& c) { return c.Release(array), 0; });
+  }
+  absl::StatusOr<int32_t> Value(ArrayId array) {
+    auto bytes = cluster_->On([&](RuntimeController& c) { return c.Fetch(array, 0); });
+    cluster_->RunFor(absl::Seconds(1));
+    auto outcome = bytes.Await(absl::Now(), "");
+    if (!outcome.ok()) return outcome.status();
+    int32_t value = 0;
+    std::memcpy(&value, (*outcome)->data(), sizeof value);
+    return value;
+  }
+
+  std::vector<std::string> log_;
+  std::unique_ptr<SimCluster> cluster_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Seeds, QuotaTest, testing::Range<uint64_t>(0, 5));
+
+TEST_P(QuotaTest, BytesAreThoseOfAllSessionsTogether) {
+  Start(&Tenant::max_bytes, 2 * kArray);
+  SessionId a = Open("red"), b = Open("red"), other = Open("blue");
+  ArrayId first = Make(a, 1), second = Make(b, 2);
+  ArrayId third = Make(a, 3);
+  const absl::Status refused = Value(third).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("upload: tenant red: takes 4.0 KiB; of the 8.0 KiB it may have, 8.0 KiB are taken"));
+  EXPECT_THAT(log_, Contains(HasSubstr("refused: tenant red: takes 4.0 KiB")));
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(*Value(Make(other, i)), i) << "others are not disturbed";
+  EXPECT_EQ(*Value(first), 1);
+  Release(second);
+  EXPECT_EQ(*Value(Make(a, 4)), 4) << "what was let go can be had again";
+}
+
+TEST_P(QuotaTest, WhatIsDonatedMakesRoomForWhatComesOfIt) {
+  Start(&Tenant::max_bytes, kArray);
+  SessionId session = Open("red");
+  ProgramId program = *Compile(session, 1, "|donate=0");
+  ArrayId x = Make(session, 0);
+  for (int i = 0; i < 20; ++i) {
+    ArrayId y = *Run(session, program, x);
+    Release(x);
+    x = y;
+  }
+  EXPECT_EQ(*Value(x), 20);
+}
+
+TEST_P(QuotaTest, WhatFollowsARefusedArrayFailsWithIt) {
+  Start(&Tenant::max_bytes, kArray);
+  SessionId session = Open("red");
+  ProgramId program = *Compile(session, 1);
+  ArrayId x = Make(session, 0);
+  ArrayId y = *Run(session, program, x), z = *Run(session, program, y);
+  EXPECT_THAT(std::string(Value(z).status().message()), HasSubstr("tenant red: takes"));
+  EXPECT_EQ(*Value(x), 0) << "the session goes on";
+}
+
+TEST_P(QuotaTest, DevicesAreThoseOfProgramsAndSlices) {
+  Start(&Tenant::max_devices, 2);
+  SessionId a = Open("red"), b = Open("red"), other = Open("blue");
+  ASSERT_TRUE(Compile(a, 2).ok());
+  const absl::Status refused = Compile(b, 3).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("tenant red: programs and slices on 3 devices, it may have"));
+  const absl::Status slice = Slice(b, 3).status();
+  EXPECT_THAT(std::string(slice.message()), HasSubstr("slice: tenant red"));
+  EXPECT_TRUE(Compile(other, 4).ok());
+  cluster_->On([&](RuntimeController& c) { return c.CloseSession(a), 0; });
+  EXPECT_TRUE(Slice(b, 2).ok());
+}
+
+TEST_P(QuotaTest, QueuedProgramsAreCountedUntilTheyAreOver) {
+  Start(&Tenant::max_queued, int64_t{3});
+  SessionId session = Open("red"), other = Open("blue");
+  ProgramId program = *Compile(session, 1), others = *Compile(other, 1);
+  ArrayId x = Make(session, 0), y = Make(other, 0);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Run(session, program, x).ok());
+  const absl::Status refused = Run(session, program, x).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("tenant red: 3 programs are queued or run"));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Run(other, others, y).ok());
+  cluster_->RunFor(absl::Seconds(1));
+  EXPECT_TRUE(Run(session, program, x).ok());
+}
+
+TEST_P(QuotaTest, ALogIsNotFloodedByWhoAsksAgainAndAgain) {
+  Start(&Tenant::max_queued, int64_t{1});
+  SessionId session = Open("red");
+  ProgramId program = *Compile(session, 1);
+  ArrayId x = Make(session, 0);
+  for (int i = 0; i < 50; ++i) (void)Run(session, program, x);
+  int lines = 0;
+  for (const std::string& line : log_) lines += line.rfind("refused", 0) == 0 ? 1 : 0;
+  EXPECT_EQ(lines, 1);
+}
+
+}  // namespace
+}  // namespace gangway

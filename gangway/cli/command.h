@@ -26,6 +26,9 @@ void AddConfigCommand(CLI::App& app, Action* action);
 // All of them, with what they take from the environment and from files.
 void AddCommands(CLI::App& app, Action* action);
 
+// What a controller's tunnel leads to, as both ends name it.
+inline constexpr char kClientsPort[] = "clients", kCallbacksPort[] = "callbacks";
+
 // Exit codes of our own failures; `run` passes its command's code on otherwise.
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitFailure = 1;

@@ -6,7 +6,7 @@ namespace gangway::cli {
 
 void AddCommands(CLI::App& app, Action* action) {
   app.name("gangway");
-  app.set_version_flag("--version", "gangway 0.1.0");
+  app.set_version_flag("--version", "gangway " GANGWAY_VERSION);
   app.require_subcommand(1);
   AddRunCommand(app, action);
   AddServeCommand(app, action);

@@ -29,15 +29,15 @@ std::string Env(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// <environment>/lib/python3.*/site-packages/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so
-std::string PluginIn(const fs::path& environment) {
+// The folders of Python packages of an environment: <environment>/lib/python3.*/site-packages.
+std::vector<fs::path> PackageFolders(const fs::path& environment) {
   std::error_code error;
+  std::vector<fs::path> folders;
   for (const auto& entry : fs::directory_iterator(environment / "lib", error)) {
-    if (!absl::StartsWith(entry.path().filename().string(), "python3")) continue;
-    fs::path plugin = entry.path() / "site-packages/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so";
-    if (fs::exists(plugin, error)) return plugin.string();
+    if (absl::StartsWith(entry.path().filename().string(), "python3"))
+      folders.push_back(entry.path() / "site-packages");
   }
-  return "";
+  return folders;
 }
 
 // Waits for the controller to have so many devices, or for the first process to fail. A controller announces each count
@@ -85,7 +85,8 @@ absl::StatusOr<Process> StartWorker(const LocalClusterOptions& options, const st
                      "--reconnect=0",  // its controller does not come back
                      absl::StrCat("--devices=", DevicesOf(options, index)),
                      absl::StrCat("--plugin=", plugin),
-                     absl::StrCat("--log-level=", options.log_level)};
+                     absl::StrCat("--log-level=", options.log.level),
+                     absl::StrCat("--log-format=", options.log.format)};
   if (options.deterministic) process.command.push_back("--deterministic");
   if (!options.cache.empty()) process.command.push_back(absl::StrCat("--cache=", options.cache));
   if (!options.files.empty()) process.command.push_back(absl::StrCat("--files=", options.files));
@@ -96,14 +97,20 @@ absl::StatusOr<Process> StartWorker(const LocalClusterOptions& options, const st
 
 absl::StatusOr<std::string> FindCpuPlugin() {
   if (std::string named = Env("GANGWAY_PLUGIN"); !named.empty()) return named;
-  std::vector<fs::path> environments;
+  const fs::path beside = ExecutablePath().parent_path().parent_path();
+  std::vector<fs::path> environments, folders = {beside};  // of a wheel
   if (std::string active = Env("VIRTUAL_ENV"); !active.empty()) environments.push_back(active);
   for (absl::string_view bin : absl::StrSplit(Env("PATH"), ':')) {
     if (absl::EndsWith(bin, "/bin")) environments.push_back(fs::path(std::string(bin)).parent_path());
   }
-  environments.push_back(ExecutablePath().parent_path().parent_path() / ".venv");
+  environments.push_back(beside / ".venv");
   for (const fs::path& environment : environments) {
-    if (std::string plugin = PluginIn(environment); !plugin.empty()) return plugin;
+    for (fs::path& folder : PackageFolders(environment)) folders.push_back(std::move(folder));
+  }
+  std::error_code error;
+  for (const fs::path& folder : folders) {
+    const fs::path plugin = folder / "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so";
+    if (fs::exists(plugin, error)) return plugin.string();
   }
   return absl::NotFoundError(
       "no PJRT plugin found: install the wheel xla_cpu_pjrt, or name one with --plugin or GANGWAY_PLUGIN");
@@ -111,7 +118,8 @@ absl::StatusOr<std::string> FindCpuPlugin() {
 
 absl::StatusOr<std::string> FindPythonFolder() {
   fs::path beside = ExecutablePath().parent_path().parent_path();
-  std::vector<fs::path> candidates = {beside / "python", beside / "share/gangway/python"};
+  // A checkout, an installation, a wheel.
+  std::vector<fs::path> candidates = {beside / "python", beside / "share/gangway/python", beside};
   if (std::string named = Env("GANGWAY_PYTHON_PATH"); !named.empty()) candidates.insert(candidates.begin(), named);
   std::error_code error;
   for (const fs::path& folder : candidates) {
@@ -132,9 +140,13 @@ absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& opti
   ProcessOptions controller_options;
   controller_options.announces = true;
   controller_options.own_group = true;
-  controller_options.command = {
-      ExecutablePath().string(), "controller", absl::StrCat("--listen=127.0.0.1:", options.port),
-      absl::StrCat("--expect-devices=", options.devices), absl::StrCat("--log-level=", options.log_level)};
+  controller_options.command = {ExecutablePath().string(),
+                                "controller",
+                                absl::StrCat("--listen=127.0.0.1:", options.port),
+                                absl::StrCat("--expect-devices=", options.devices),
+                                absl::StrCat("--log-level=", options.log.level),
+                                absl::StrCat("--log-format=", options.log.format)};
+  controller_options.command.push_back(absl::StrCat("--history=", options.history));
   if (!options.status_file.empty()) {
     controller_options.command.push_back(absl::StrCat("--status-file=", options.status_file));
   }
@@ -147,10 +159,10 @@ absl::StatusOr<LocalCluster> LocalCluster::Start(const LocalClusterOptions& opti
   }
   for (std::string& check : options.checks.Arguments()) controller_options.command.push_back(std::move(check));
   GW_ASSIGN_OR_RETURN(Process controller, Process::Start(controller_options));
-  // First it says where it is found, "WORKERS CLIENTS STATUS", then "ready" once all devices have joined.
+  // First it says where it is found, "WORKERS CLIENTS STATUS TUNNEL", then "ready" once all devices have joined.
   GW_ASSIGN_OR_RETURN_WITH(std::string line, controller.AwaitAnnouncement(kStartDeadline), "controller");
   std::vector<std::string> addresses = absl::StrSplit(line, ' ');
-  if (addresses.size() != 3) return absl::InternalError(absl::StrCat("controller announced '", line, "'"));
+  if (addresses.size() != 4) return absl::InternalError(absl::StrCat("controller announced '", line, "'"));
 
   std::vector<Process> workers;
   for (int i = 0; i < options.workers; ++i) {

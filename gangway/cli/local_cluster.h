@@ -8,7 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "gangway/cli/check_options.h"
+#include "gangway/cli/logging.h"
 #include "gangway/cli/process.h"
+#include "gangway/controller/runtime_controller.h"
 
 namespace CLI {
 class App;
@@ -19,17 +21,18 @@ namespace gangway::cli {
 struct LocalClusterOptions {
   int devices = 8;  // of all workers together
   int workers = 1;
-  int port = 0;             // for clients; 0: any free one
-  int http_port = -1;       // of the status page; 0: any free one, -1: none
-  std::string plugin;       // PJRT plugin; "" finds the CPU plugin
-  std::string status_file;  // "" for none
-  std::string dump_folder;  // "" for none
+  int port = 0;                                                       // for clients; 0: any free one
+  int http_port = -1;                                                 // of the status page; 0: any free one, -1: none
+  size_t history = controller::ControllerOptions().journal_capacity;  // launches remembered
+  std::string plugin;                                                 // PJRT plugin; "" finds the CPU plugin
+  std::string status_file;                                            // "" for none
+  std::string dump_folder;                                            // "" for none
   CheckOptions checks;
   bool deterministic = false;
   std::string files;    // folder for clients' checkpoints; "": none
   std::string cache;    // folder for programs' machine code; "": none
   std::string tenants;  // file of those who may use it; "": everyone
-  std::string log_level = "warn";
+  LogOptions log{.level = "warn"};
 };
 
 // The options `run` and `serve` share.

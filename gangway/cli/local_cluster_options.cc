@@ -16,6 +16,9 @@ void AddLocalClusterOptions(CLI::App& command, LocalClusterOptions* options) {
   command.add_option("--http-port", options->http_port, "Port of the status page; 0 picks a free one, -1: no page")
       ->check(CLI::Range(-1, 65535))
       ->capture_default_str();
+  command.add_option("--history", options->history, "Launches remembered for the status page and traces")
+      ->check(CLI::Range(0, 1 << 24))
+      ->capture_default_str();
   command.add_option("--plugin", options->plugin,
                      "PJRT plugin (shared library); default: the CPU plugin of the wheel xla_cpu_pjrt");
   command.add_option("--status-file", options->status_file,
@@ -30,7 +33,7 @@ void AddLocalClusterOptions(CLI::App& command, LocalClusterOptions* options) {
                      "Folder in which machine code of programs is kept for later runs; default: it is not");
   AddCheckOptions(command, &options->checks);
   command.add_option("--tenants", options->tenants, "JSON file of those who may use the cluster, and their shares");
-  command.add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();
+  AddLogOptions(command, &options->log);
 }
 
 }  // namespace gangway::cli

@@ -163,14 +163,4 @@ void Announce(int fd, const std::string& line) {
   (void)!write(fd, text.data(), text.size());
 }
 
-void AnnounceError(int fd, const std::string& process, const absl::Status& status) {
-  std::string why(status.message());
-  if (fd < 0) {
-    std::fprintf(stderr, "gangway %s: %s\n", process.c_str(), why.c_str());
-    return;
-  }
-  std::replace(why.begin(), why.end(), '\n', ' ');
-  Announce(fd, absl::StrCat("error: ", why));
-}
-
 }  // namespace gangway::cli

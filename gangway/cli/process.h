@@ -58,7 +58,5 @@ class Process {
 
 // Says the line on the pipe given by --announce-fd; nothing when fd is negative.
 void Announce(int fd, const std::string& line);
-// Tells why the process cannot go on, once: to whoever started it, or on standard error when nobody listens.
-void AnnounceError(int fd, const std::string& process, const absl::Status& status);
 
 }  // namespace gangway::cli

@@ -16,12 +16,16 @@
 #include "gangway/cli/local_cluster.h"
 #include "gangway/cli/process.h"
 #include "gangway/cli/signals.h"
+#include "gangway/cli/tls_files.h"
+#include "gangway/tunnel/entrance.h"
 
 namespace gangway::cli {
 namespace {
 
 struct RunOptions {
   LocalClusterOptions cluster;
+  std::string connect;      // of a cluster that is up already; "": one of our own
+  std::string authorities;  // file of those who may have signed its certificate; "": it is no tunnel
   std::vector<std::string> command;
 };
 
@@ -52,13 +56,15 @@ std::map<std::string, std::string> ClientEnvironment(const std::string& address,
 }
 
 // Waits for the command; passes signals on, and takes it down when it ignores them. A command in our own group has seen
-// the terminal's Ctrl-C itself.
-int Supervise(Process& command, LocalCluster& cluster, bool shares_group) {
+// the terminal's Ctrl-C itself. `cluster`: null where it is not ours.
+int Supervise(Process& command, LocalCluster* cluster, bool shares_group) {
   int passed_on = 0;
   absl::Time kill_at = absl::InfiniteFuture();
   while (true) {
     if (auto ending = command.Wait(absl::Milliseconds(20))) return ending->code;
-    if (absl::Status status = cluster.Check(); !status.ok()) Fail(status);
+    if (cluster != nullptr) {
+      if (absl::Status status = cluster->Check(); !status.ok()) Fail(status);
+    }
     if (CaughtCount() > passed_on) {
       passed_on = CaughtCount();
       if (!shares_group || CaughtSignal() != SIGINT) command.Signal(CaughtSignal());
@@ -68,15 +74,12 @@ int Supervise(Process& command, LocalCluster& cluster, bool shares_group) {
   }
 }
 
-int Run(const RunOptions& options) {
-  CatchSignals();
-  absl::StatusOr<std::string> python = FindPythonFolder();
-  if (!python.ok()) return Fail(python.status());
-  absl::StatusOr<LocalCluster> cluster = LocalCluster::Start(options.cluster);
-  if (!cluster.ok()) return CaughtSignal() != 0 ? 128 + CaughtSignal() : Fail(cluster.status());
+// Runs the command with that environment to its end; returns its exit code.
+int RunCommand(const std::vector<std::string>& line, std::map<std::string, std::string> environment,
+               LocalCluster* cluster) {
   ProcessOptions command_options;
-  command_options.command = options.command;
-  command_options.environment = ClientEnvironment(cluster->address(), *python);
+  command_options.command = line;
+  command_options.environment = std::move(environment);
   // In a terminal the command shares our group, so that it may read the keyboard and Ctrl-C reaches it; else it gets
   // its own, and everything it starts can be ended with it.
   command_options.own_group = !isatty(STDIN_FILENO);
@@ -85,9 +88,42 @@ int Run(const RunOptions& options) {
     Fail(command.status());
     return 127;
   }
-  int code = Supervise(*command, *cluster, !command_options.own_group);
+  return Supervise(*command, cluster, !command_options.own_group);
+}
+
+int RunHere(const RunOptions& options, const std::string& python) {
+  absl::StatusOr<LocalCluster> cluster = LocalCluster::Start(options.cluster);
+  if (!cluster.ok()) return CaughtSignal() != 0 ? 128 + CaughtSignal() : Fail(cluster.status());
+  const int code = RunCommand(options.command, ClientEnvironment(cluster->address(), python), &*cluster);
   cluster->Stop();
   return code;
+}
+
+// On a cluster that is up already.
+int RunThere(const RunOptions& options, const std::string& python) {
+  if (options.authorities.empty()) {
+    return RunCommand(options.command, ClientEnvironment(options.connect, python), nullptr);
+  }
+  setenv("GRPC_VERBOSITY", "NONE", /*replace=*/0);  // its failures are ours to tell, in one line
+  tunnel::EntranceOptions entrance;
+  entrance.exit = options.connect;
+  entrance.ports = {kClientsPort, kCallbacksPort};
+  absl::StatusOr<std::string> authorities = ReadPem(options.authorities);
+  if (!authorities.ok()) return Fail(authorities.status());
+  entrance.authorities = *std::move(authorities);
+  absl::StatusOr<std::unique_ptr<tunnel::Entrance>> opened = tunnel::OpenEntrance(entrance);
+  if (!opened.ok()) return Fail(opened.status());
+  const std::map<std::string, std::string>& addresses = (*opened)->addresses();
+  std::map<std::string, std::string> environment = ClientEnvironment(addresses.at(kClientsPort), python);
+  environment["GANGWAY_CALLBACK_ADDRESS"] = addresses.at(kCallbacksPort);
+  return RunCommand(options.command, std::move(environment), nullptr);
+}
+
+int Run(const RunOptions& options) {
+  CatchSignals();
+  const absl::StatusOr<std::string> python = FindPythonFolder();
+  if (!python.ok()) return Fail(python.status());
+  return options.connect.empty() ? RunHere(options, *python) : RunThere(options, *python);
 }
 
 }  // namespace
@@ -101,6 +137,13 @@ void AddRunCommand(CLI::App& app, Action* action) {
       "command,\n"
       "passes on its output and exit code, and takes everything down, also when interrupted.");
   AddLocalClusterOptions(*command, &options->cluster);
+  CLI::Option* connect = command->add_option("--connect", options->connect,
+                                             "Use the cluster whose clients connect there, host:port; none is started");
+  command
+      ->add_option("--tls-ca", options->authorities,
+                   "The address of --connect is a controller's --listen-tls: PEM file of the authorities that sign its "
+                   "certificate")
+      ->needs(connect);
   command->add_option("command", options->command, "The command and its arguments, after --")->required();
   command->positionals_at_end();
   command->callback([options, action] { *action = [options] { return Run(*options); }; });

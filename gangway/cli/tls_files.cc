@@ -8,7 +8,6 @@
 #include "gangway/base/status.h"
 
 namespace gangway::cli {
-namespace {
 
 absl::StatusOr<std::string> ReadPem(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -20,8 +19,6 @@ absl::StatusOr<std::string> ReadPem(const std::string& path) {
   }
   return text.str();
 }
-
-}  // namespace
 
 void AddTlsOptions(CLI::App& command, TlsFiles* files) {
   CLI::Option* authorities =
@@ -44,11 +41,6 @@ absl::StatusOr<net::Tls> ReadTls(const TlsFiles& files) {
   GW_ASSIGN_OR_RETURN(tls.certificate, ReadPem(files.certificate));
   GW_ASSIGN_OR_RETURN(tls.key, ReadPem(files.key));
   return tls;
-}
-
-bool IsLoopback(const std::string& address) {
-  return absl::StartsWith(address, "127.") || absl::StartsWith(address, "localhost:") ||
-         absl::StartsWith(address, "[::1]") || absl::StartsWith(address, "unix:");
 }
 
 }  // namespace gangway::cli

@@ -16,9 +16,8 @@ struct TlsFiles {
 // --tls-ca, --tls-cert and --tls-key; one needs the others.
 void AddTlsOptions(CLI::App& command, TlsFiles* files);
 // NOT_FOUND naming a file that cannot be read, INVALID_ARGUMENT one that holds no PEM.
+absl::StatusOr<std::string> ReadPem(const std::string& path);
+// The three of them; the same errors.
 absl::StatusOr<net::Tls> ReadTls(const TlsFiles& files);
-
-// Whether only this machine reaches `address` (host:port or unix:/path).
-bool IsLoopback(const std::string& address);
 
 }  // namespace gangway::cli

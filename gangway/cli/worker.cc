@@ -1,5 +1,6 @@
 // gangway worker: the devices of one host, at a controller's service.
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "gangway/cli/process.h"
 #include "gangway/cli/signals.h"
 #include "gangway/cli/tls_files.h"
+#include "gangway/net/address.h"
 #include "gangway/worker/worker_main.h"
 #include "spdlog/spdlog.h"
 
@@ -23,24 +25,26 @@ struct WorkerCommandOptions {
   double connect_seconds = 30;
   double reconnect_seconds = 300;
   double leave_seconds = 0;
-  std::string log_level = "info";
+  LogOptions log;
   int announce_fd = -1;
 };
 
 int RunWorkerCommand(WorkerCommandOptions options) {
   CatchSignals();
-  SetUpLogging(options.worker.name, options.log_level);
+  SetUpLogging(options.worker.name, options.log);
   if (options.worker.plugin.empty()) {
     absl::StatusOr<std::string> plugin = FindCpuPlugin();
     if (!plugin.ok()) {
-      AnnounceError(options.announce_fd, "worker", plugin.status());
+      AnnounceError(options.announce_fd, plugin.status());
       return kExitFailure;
     }
     options.worker.plugin = *std::move(plugin);
   }
+  // The data plane would listen on every network of the host; a cluster of this machine needs none of them.
+  if (net::IsLoopback(options.worker.controller)) setenv("UCX_NET_DEVICES", "lo", /*replace=*/0);
   absl::StatusOr<net::Tls> tls = ReadTls(options.tls);
   if (!tls.ok()) {
-    AnnounceError(options.announce_fd, "worker", tls.status());
+    AnnounceError(options.announce_fd, tls.status());
     return kExitFailure;
   }
   options.worker.tls = *std::move(tls);
@@ -58,7 +62,7 @@ int RunWorkerCommand(WorkerCommandOptions options) {
   done = true;
   watcher.join();
   if (status.ok()) return 0;
-  AnnounceError(options.announce_fd, "worker", status);
+  AnnounceError(options.announce_fd, status);
   return kExitFailure;
 }
 
@@ -102,7 +106,7 @@ void AddWorkerCommand(CLI::App& app, Action* action) {
                    "Join after the workers of smaller ranks, so that devices are numbered in this order")
       ->capture_default_str();
   AddTlsOptions(*command, &options->tls);
-  command->add_option("--log-level", options->log_level, "trace, debug, info, warn or error")->capture_default_str();
+  AddLogOptions(*command, &options->log);
   command->add_option("--announce-fd", options->announce_fd, "Say on this file descriptor why the worker failed");
   command->callback([options, action] { *action = [options] { return RunWorkerCommand(*options); }; });
 }

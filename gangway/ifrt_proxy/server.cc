@@ -10,7 +10,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
 #include "gangway/base/status.h"
 #include "gangway/ifrt_proxy/callback_server.h"
@@ -18,6 +17,7 @@
 #include "gangway/ifrt_proxy/outbox.h"
 #include "gangway/ifrt_proxy/protocol.h"
 #include "gangway/ifrt_proxy/session.h"
+#include "gangway/net/address.h"
 #include "spdlog/spdlog.h"
 #include "xla/python/ifrt_proxy/common/grpc_ifrt_service.grpc.pb.h"
 
@@ -29,15 +29,9 @@ using namespace xla::ifrt::proxy;  // NOLINT: the service's messages
 constexpr char kSessionMetadata[] = "ifrt-proxy-grpc-ifrt-session-metadata-bin";
 constexpr char kStoreMetadata[] = "ifrt-proxy-grpc-host-buffer-store-metadata-bin";
 constexpr size_t kChunkBytes = size_t{1} << 20;
+constexpr char kBrokeOff[] = "broke off: the client is gone, or sent a message above --max-message";
 constexpr size_t kInboxCapacity = 4096;
 constexpr absl::Duration kLookupDeadline = absl::Minutes(10);
-
-// "127.0.0.1" of "127.0.0.1:80", "::1" of "[::1]:80".
-std::string HostOf(absl::string_view address) {
-  address = address.substr(0, address.rfind(':'));
-  if (absl::ConsumePrefix(&address, "[")) absl::ConsumeSuffix(&address, "]");
-  return std::string(address);
-}
 
 grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
@@ -152,7 +146,7 @@ class Service final : public GrpcIfrtService::Service {
     spdlog::info("session {}: opened by {}", *id, context->peer());
     RunSession(*id, InfoOf(*metadata, *context), stream);
     sessions_.Remove(*id);
-    spdlog::info("session {}: closed", *id);
+    spdlog::info("session {}: {}", *id, context->IsCancelled() ? kBrokeOff : "closed");
     return grpc::Status::OK;
   }
 
@@ -296,6 +290,7 @@ class GrpcServer final : public Server {
     callbacks_.reset();
   }
   int port() const override { return port_; }
+  int callback_port() const override { return callbacks_->port(); }
 
  private:
   void KeepHouse() {
@@ -314,9 +309,10 @@ class GrpcServer final : public Server {
 
 absl::StatusOr<std::unique_ptr<Server>> StartServer(controller::Controller& controller, const Clock& clock,
                                                     const ServerOptions& options) {
+  GW_ASSIGN_OR_RETURN_WITH(const net::Address address, net::ParseAddress(options.address), "clients");
   auto service = std::make_unique<Service>(controller, clock, options);
   GW_ASSIGN_OR_RETURN_WITH(std::unique_ptr<CallbackServer> callbacks,
-                           StartCallbackServer(HostOf(options.address), controller.loop(),
+                           StartCallbackServer(address.host, controller.loop(),
                                                [service = service.get()](uint64_t id, uint64_t secret) {
                                                  return service->FindSession(id, secret);
                                                }),

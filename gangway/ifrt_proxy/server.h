@@ -19,7 +19,7 @@ struct ServerOptions {
   std::string address = "127.0.0.1:0";              // port 0: any free one
   int64_t host_buffer_capacity = int64_t{8} << 30;  // bytes a session may have in flight beside its stream
   int max_sessions = 256;
-  int64_t max_message_bytes = int64_t{1} << 30;
+  int64_t max_message_bytes = int64_t{512} << 20;
   // Served at the same address; not owned, must outlive the server.
   std::vector<grpc::Service*> more_services;
 };
@@ -29,6 +29,7 @@ class Server {
  public:
   virtual ~Server() = default;
   virtual int port() const = 0;
+  virtual int callback_port() const = 0;  // of the connections of host callbacks, at the same host
 };
 
 // ALREADY_EXISTS naming the address when it cannot be listened on.

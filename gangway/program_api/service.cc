@@ -44,6 +44,8 @@ class Responses {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+constexpr char kBrokeOff[] = "broke off: it is gone, or sent a message above --max-message";
+
 using ServerStream = grpc::ServerReaderWriter<v1::Response, v1::Request>;
 
 void Write(Responses& responses, ServerStream* stream) {
@@ -82,7 +84,7 @@ class Service final : public v1::Gangway::Service {
     OnLoop([&] { session->Close(); });
     responses->Close();
     writer.join();
-    spdlog::info("program API: closed by {}", context->peer());
+    spdlog::info("program API: {} {}", context->peer(), context->IsCancelled() ? kBrokeOff : "closed");
     return grpc::Status::OK;
   }
 

@@ -9,6 +9,7 @@
 #include "gangway/mesh/geometry.h"
 #include "gangway/program_api/dense.h"
 #include "gangway/program_api/graph_run.h"
+#include "spdlog/spdlog.h"
 
 namespace gangway::program_api {
 namespace {
@@ -133,7 +134,10 @@ absl::Status Session::Open(uint64_t id, const v1::Open& open) {
   if (open.weight() > 0) info.weight = open.weight();
   info.priority = open.priority();
   info.token = open.token();
-  GW_RETURN_IF_ERROR(controller_.Admit(&info));
+  if (absl::Status refused = controller_.Admit(&info); !refused.ok()) {
+    spdlog::warn("{}", std::string(refused.message()));
+    return refused;
+  }
   session_ = controller_.OpenSession(std::move(info));
   open_ = true;
   v1::Response response = ResponseTo(id);

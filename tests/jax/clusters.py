@@ -166,6 +166,26 @@ class Cluster:
         self.log.close()
 
 
+class Controller:
+    """A `gangway controller`; a context manager. Says where others find it, then "ready" once `devices` have joined."""
+
+    def __init__(self, *options, devices=2, log=subprocess.DEVNULL):
+        read, write = os.pipe()
+        command = [GANGWAY, "controller", f"--expect-devices={devices}", f"--announce-fd={write}", *options]
+        self.process = subprocess.Popen(command, pass_fds=[write], stderr=log, env=clean_environment())
+        os.close(write)
+        self.lines = os.fdopen(read)
+        self.workers, self.clients, self.status_page, self.tunnel = self.lines.readline().split()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(30)
+        self.lines.close()
+
+
 def marked_processes(mark):
     """Ids and command lines of the living processes whose environment holds `mark`."""
     found = {}

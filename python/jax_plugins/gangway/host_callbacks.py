@@ -11,6 +11,7 @@ jaxlib's client can name functions but not run them, so their calls come on a co
 
 import functools
 import itertools
+import os
 import queue
 import socket
 import struct
@@ -174,14 +175,20 @@ _connections = {}
 _lock = threading.Lock()
 
 
-def connect(backend):
-    """The connection to the backend's session, opened when the first callback is lowered for it."""
+def _address(device):
+    """Where the server takes such connections: at its own host, or where a tunnel to it begins."""
     from jax_plugins.gangway import server_address
 
+    host, _, port = os.environ.get("GANGWAY_CALLBACK_ADDRESS", "").rpartition(":")
+    if not host:
+        host, port = server_address().removeprefix("grpc://").rpartition(":")[0], device.gangway_callback_port
+    return host.strip("[]"), int(port)
+
+
+def connect(backend):
+    """The connection to the backend's session, opened when the first callback is lowered for it."""
     with _lock:
         if backend not in _connections:
             device = backend.devices()[0]
-            host = server_address().removeprefix("grpc://").rpartition(":")[0].strip("[]")
-            address = host, device.gangway_callback_port
-            _connections[backend] = Connection(address, device.gangway_session, device.gangway_callback_secret)
+            _connections[backend] = Connection(_address(device), device.gangway_session, device.gangway_callback_secret)
         return _connections[backend]

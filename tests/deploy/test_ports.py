@@ -1,0 +1,285 @@
+"""Every port of a cluster, and what should not come in by it: refused in a line, logged, nothing else disturbed.
+
+GANGWAY_FUZZ_SECONDS=600 and GANGWAY_FUZZ_SEED=N make the fuzzing of ports as long, and another one, as one likes.
+"""
+
+import json
+import os
+import pathlib
+import random
+import socket
+import ssl
+import subprocess
+import sys
+import time
+
+import clusters
+import grpc
+import pytest
+from authority import Authority, needs_openssl
+
+STEPS = pathlib.Path(__file__).with_name("train_steps.py")
+TENANTS = [
+    {"name": "red", "token": "of-red", "weight": 3},
+    {"name": "small", "token": "of-small", "max_devices": 1, "max_bytes": "1MiB", "max_queued": 50},
+]
+
+pytestmark = needs_openssl
+
+
+def listeners(pid):
+    """[(address, port)] on which a process listens."""
+    inodes = set()
+    for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        target = os.readlink(entry)
+        if target.startswith("socket:["):
+            inodes.add(target[8:-1])
+    found = []
+    for table, size in (("tcp", 4), ("tcp6", 16)):
+        for line in pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in inodes:
+                address, port = fields[1].split(":")
+                words = [bytes.fromhex(address[i : i + 8])[::-1] for i in range(0, 2 * size, 8)]
+                family = socket.AF_INET if size == 4 else socket.AF_INET6
+                found.append((socket.inet_ntop(family, b"".join(words)), int(port, 16)))
+    return found
+
+
+class Served:
+    """A controller with every port it can have, and two workers."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.authority = Authority(folder)
+        (folder / "tenants.json").write_text(json.dumps(TENANTS))
+        self.log = open(folder / "controller.log", "w")  # noqa: SIM115
+        self.controller = clusters.Controller(
+            *self.authority.options("controller"),
+            f"--tenants={folder / 'tenants.json'}",
+            "--listen-tls=127.0.0.1:0",
+            "--http=127.0.0.1:0",
+            "--max-message=64MiB",
+            "--max-program=1MiB",
+            devices=4,
+            log=self.log,
+        )
+        command = [clusters.GANGWAY, "worker", f"--controller={self.controller.workers}", "--devices=2"]
+        self.workers = [
+            subprocess.Popen(
+                [*command, f"--name=w{i}", f"--rank={i}", *self.authority.options(f"w{i}")],
+                env=clusters.clean_environment(),
+                stderr=self.log,
+            )
+            for i in range(2)
+        ]
+        assert self.controller.lines.readline() == "ready\n", self.lines()
+
+    def lines(self):
+        return (self.folder / "controller.log").read_text()
+
+    def client(self, token="of-red", script=STEPS, timeout=120, **extra):
+        """Through the tunnel, as a client of another machine."""
+        command = [
+            clusters.GANGWAY,
+            "run",
+            f"--connect={self.controller.tunnel}",
+            f"--tls-ca={self.authority.certificate}",
+        ]
+        environment = clusters.clean_environment(**({"GANGWAY_TOKEN": token} if token else {}), **extra)
+        return clusters.run(
+            [*command, "--", sys.executable, *([script] if script == STEPS else ["-c", script])],
+            timeout,
+            env=environment,
+        )
+
+    def processes(self):
+        return {"controller": self.controller.process, "w0": self.workers[0], "w1": self.workers[1]}
+
+    def ports(self):
+        """Every port that something of the cluster listens on, with the process's name."""
+        return [(name, port) for name, process in self.processes().items() for _, port in listeners(process.pid)]
+
+    def close(self):
+        for worker in self.workers:
+            worker.kill()
+            worker.wait()
+        self.controller.__exit__()
+        self.log.close()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    served = Served(tmp_path_factory.mktemp("ports"))
+    yield served
+    served.close()
+
+
+@pytest.fixture(autouse=True)
+def nothing_else_is_disturbed(served, native_losses):
+    yield
+    for name, process in served.processes().items():
+        assert process.poll() is None, (name, served.lines()[-3000:])
+    done = served.client()
+    assert done.stdout == native_losses(4), done.stderr + served.lines()[-3000:]
+
+
+def test_no_port_is_open_but_those_of_the_docs(served):
+    ports = {"controller": listeners(served.controller.process.pid)}
+    ports |= {f"w{i}": listeners(worker.pid) for i, worker in enumerate(served.workers)}
+    assert len(ports["controller"]) == 5, ports  # clients, host callbacks, tunnel, workers, status page
+    assert len(ports["w0"]) == 1 and len(ports["w1"]) == 1, ports  # the data plane
+    everywhere = [address.removeprefix("::ffff:") for all_of_one in ports.values() for address, _ in all_of_one]
+    assert set(everywhere) == {"127.0.0.1"}
+
+
+@pytest.mark.parametrize("token, why", [("of-green", "no tenant has this token"), (None, "wants a tenant's token")])
+def test_a_wrong_token(served, token, why):
+    done = served.client(token)
+    assert done.returncode != 0 and why in done.stderr, done.stderr
+    assert clusters.eventually(lambda: why in served.lines())
+    assert "of-green" not in served.lines()
+
+
+@pytest.mark.parametrize(
+    "script, why",
+    [
+        (
+            "import jax, jax.numpy as jnp; from jax.sharding import *; import numpy as np\n"
+            "s = NamedSharding(Mesh(np.array(jax.devices()), ('x',)), PartitionSpec('x'))\n"
+            "print(jax.jit(lambda x: x + 1, in_shardings=s, out_shardings=s)(jnp.ones(8)))",
+            "tenant small: programs and slices on 4 devices, it may have them on 1",
+        ),
+        (
+            "import jax, numpy as np\n"
+            "jax.device_put(np.ones(1 << 20, np.float32), jax.devices()[0]).block_until_ready()",
+            "tenant small: takes 4.0 MiB; of the 1.0 MiB it may have",
+        ),
+    ],
+    ids=["devices", "bytes"],
+)
+def test_a_quota(served, script, why):
+    done = served.client("of-small", script)
+    assert done.returncode != 0 and why in done.stderr, done.stderr
+    assert clusters.eventually(lambda: f"refused: {why}" in served.lines()), served.lines()
+
+
+def test_a_program_that_is_too_large(served):
+    constant = "import jax, numpy as np; c = np.arange(1 << 20, dtype=np.float32); print(jax.jit(lambda x: x + c)(1.0))"
+    done = served.client(script=constant)
+    assert done.returncode != 0 and "this cluster takes up to 1.0 MiB" in done.stderr, done.stderr
+
+
+def test_a_request_of_a_gigabyte(served):
+    channel = grpc.insecure_channel(served.controller.clients, options=[("grpc.max_send_message_length", -1)])
+    call = channel.stream_stream("/gangway.v1.Gangway/Session")
+    with pytest.raises(grpc.RpcError) as refused:
+        list(call(iter([b"\0" * (1 << 30)]), timeout=60))
+    assert refused.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert "larger than max" in refused.value.details()
+    channel.close()
+    assert clusters.eventually(lambda: "broke off" in served.lines()), served.lines()[-2000:]
+
+
+def test_plaintext_on_a_tls_port(served):
+    for address in (served.controller.tunnel, served.controller.workers):
+        channel = grpc.insecure_channel(address)
+        with pytest.raises(grpc.RpcError) as refused:
+            channel.unary_unary("/gangway.v1.Tunnel/Open")(b"", timeout=10)
+        assert refused.value.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+        channel.close()
+    assert clusters.eventually(lambda: "TLS" in served.lines()), served.lines()[-2000:]
+
+
+def test_a_certificate_that_is_not_believed(served, tmp_path):
+    stranger = Authority(tmp_path)
+    command = [clusters.GANGWAY, "run", f"--connect={served.controller.tunnel}", f"--tls-ca={stranger.certificate}"]
+    done = clusters.run([*command, "--", "true"], 120)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1 and "certificate" in done.stderr, done.stderr
+
+
+def test_an_expired_certificate(served):
+    late = served.authority.options("late", days=-1)
+    command = [clusters.GANGWAY, "worker", f"--controller={served.controller.workers}", "--connect-timeout=3"]
+    done = clusters.run([*command, "--log-level=error", *late], 60)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1 and "do both believe each other" in done.stderr, done.stderr
+
+
+def test_a_tunnel_leads_nowhere_else(served):
+    credentials = grpc.ssl_channel_credentials(served.authority.certificate.read_bytes())
+    channel = grpc.secure_channel(served.controller.tunnel, credentials)
+    call = channel.stream_stream("/gangway.v1.Tunnel/Open")
+    with pytest.raises(grpc.RpcError) as refused:
+        list(call(iter([]), metadata=[("gangway-port", "127.0.0.1:22")], timeout=30))
+    assert refused.value.code() == grpc.StatusCode.NOT_FOUND
+    channel.close()
+    assert clusters.eventually(lambda: "refused: the tunnel does not lead there" in served.lines())
+
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+def frame(random_bytes, kind, flags, stream):
+    return len(random_bytes).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + random_bytes
+
+
+def garbage(rng):
+    """Bytes that are nothing, or begin like what one of the ports speaks."""
+    noise = rng.randbytes(rng.choice([0, 1, 7, 64, 1000, 20_000]))
+    frames = b"".join(
+        frame(rng.randbytes(rng.randrange(64)), rng.randrange(12), rng.randrange(256), rng.randrange(8))
+        for _ in range(8)
+    )
+    return rng.choice(
+        [
+            noise,
+            PREFACE + noise,
+            PREFACE + frame(b"", 4, 0, 0) + frames,
+            b"\x16\x03\x01" + len(noise).to_bytes(2, "big", signed=False)[:2] + noise,
+            b"GWcalls1"[::-1] + noise,
+            b"GWcalls1" + noise,
+            b"GET /" + noise + b" HTTP/1.1\r\n\r\n",
+            b"GET /status.json?after=" + str(rng.getrandbits(200)).encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+            b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n" + noise,
+        ]
+    )
+
+
+def throw(port, content, rng, secure):
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
+        plain.settimeout(0.2)
+        sent_by = plain
+        try:
+            if secure:
+                context = ssl.create_default_context()
+                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+                context.set_alpn_protocols(["h2"])
+                sent_by = context.wrap_socket(plain)
+            sent_by.sendall(content)
+            if rng.random() < 0.2:
+                sent_by.recv(100)
+        except OSError:
+            pass  # it hung up: its right
+
+
+def test_garbage_on_every_port(served):
+    seconds = float(os.environ.get("GANGWAY_FUZZ_SECONDS", 5))
+    rng = random.Random(int(os.environ.get("GANGWAY_FUZZ_SEED", 0)))
+    ports = served.ports()
+    assert len(ports) == 7
+    end, thrown = time.monotonic() + seconds, 0
+    while time.monotonic() < end or thrown < 10 * len(ports):
+        for name, port in ports:
+            throw(port, garbage(rng), rng, secure=rng.random() < 0.3)
+            thrown += 1
+            assert served.processes()[name].poll() is None, (name, port, thrown)
+    print(f"{thrown} connections")
+
+
+def test_a_local_cluster_listens_on_loopback_only(tmp_path):
+    with clusters.Cluster(tmp_path, "--workers=2", devices=2) as cluster:
+        found = {pid: listeners(pid) for pid in clusters.marked_processes(cluster.mark)}
+        addresses = {address.removeprefix("::ffff:") for all_of_one in found.values() for address, _ in all_of_one}
+        assert addresses == {"127.0.0.1"}, found

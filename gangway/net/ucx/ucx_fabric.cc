@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <ucp/api/ucp.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -89,6 +90,11 @@ class UcxFabric final : public IntroducedFabric {
   // Begins to move a parcel's data to where it is wanted.
   void Fill(PeerId from, const ParcelLabel& label, Wanted wanted, const Held& held)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Data that is there, or the error that it has another size.
+  void CopyTo(Wanted wanted, const ParcelLabel& label, const void* data, size_t size)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Data that was promised, of the size wanted.
+  void Pull(PeerId from, Wanted wanted, void* promise) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Dispose(const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(Box::Ended ended, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Finish(Operation* operation, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -123,7 +129,13 @@ class UcxFabric final : public IntroducedFabric {
   std::thread thread_;
 };
 
+// UCX leaves shared memory out between peers of which one may die, unless told that it may be used; what stays on the
+// host would go over TCP. Only its environment reaches the transports; what is set there stays. POSIX memory goes with
+// its processes, that of System V would outlive those that are killed.
+void AllowSharedMemory() { setenv("UCX_POSIX_ERROR_HANDLING", "y", /*overwrite=*/0); }
+
 absl::Status UcxFabric::Start() {
+  AllowSharedMemory();
   ucp_params_t parameters = {};
   parameters.field_mask = UCP_PARAM_FIELD_FEATURES;
   parameters.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
@@ -306,26 +318,32 @@ void UcxFabric::Dispose(const Held& held) {
 }
 
 void UcxFabric::Fill(PeerId from, const ParcelLabel& label, Wanted wanted, const Held& held) {
-  if (held.size != wanted.size) {
-    Dispose(held);
-    calls_.emplace_back(std::move(wanted.done),
-                        absl::InvalidArgumentError(absl::StrCat("parcel ", label.ToString(), " has ", held.size,
-                                                                " bytes, not ", wanted.size)));
-    return;
+  if (!held.promise || held.size != wanted.size) {
+    CopyTo(std::move(wanted), label, held.bytes(), held.size);
+    return Dispose(held);
   }
-  if (!held.promise) {
-    if (held.size > 0) std::memcpy(wanted.data, held.bytes(), held.size);
-    Dispose(held);
-    calls_.emplace_back(std::move(wanted.done), absl::OkStatus());
-    return;
+  Pull(from, std::move(wanted), held.data);
+}
+
+void UcxFabric::CopyTo(Wanted wanted, const ParcelLabel& label, const void* data, size_t size) {
+  absl::Status status;
+  if (size != wanted.size) {
+    status = absl::InvalidArgumentError(
+        absl::StrCat("parcel ", label.ToString(), " has ", size, " bytes, not ", wanted.size));
+  } else if (size > 0) {
+    std::memcpy(wanted.data, data, size);
   }
+  calls_.emplace_back(std::move(wanted.done), status);
+}
+
+void UcxFabric::Pull(PeerId from, Wanted wanted, void* promise) {
   auto* operation = new Operation{this, from, {}, std::move(wanted.done)};
   under_way_.insert(operation);
   ucp_request_param_t parameters = {};
   parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   parameters.cb.recv_am = &ReceivedCallback;
   parameters.user_data = operation;
-  ucs_status_ptr_t request = ucp_am_recv_data_nbx(worker_, held.data, wanted.data, wanted.size, &parameters);
+  ucs_status_ptr_t request = ucp_am_recv_data_nbx(worker_, promise, wanted.data, wanted.size, &parameters);
   if (UCS_PTR_IS_PTR(request)) {
     ucp_worker_signal(worker_);
   } else {
@@ -339,16 +357,24 @@ void UcxFabric::Finish(Operation* operation, const absl::Status& status) {
   delete operation;
 }
 
+// What UCX hands over is ours only once we have said that we keep it, by UCS_INPROGRESS: nothing of it is released
+// here. UCS_OK declines a promise, which frees its sender.
 ucs_status_t UcxFabric::OnParcel(const Header& header, void* data, size_t size, uint64_t attributes) {
-  const bool ours = (attributes & (UCP_AM_RECV_ATTR_FLAG_RNDV | UCP_AM_RECV_ATTR_FLAG_DATA)) != 0;
-  Held held{ours ? data : nullptr, size, (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0, {}};
-  if (!ours) held.copy.assign(static_cast<const char*>(data), size);
+  const bool promise = (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  const bool keeps = promise || (attributes & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
+  Held held{keeps ? data : nullptr, size, promise, {}};
+  if (!keeps) held.copy.assign(static_cast<const char*>(data), size);
   const PeerId from(header.from);
   bool dropped = false;
   std::optional<Wanted> wanted = mailbox_.Arrive(from, header.label, held, &dropped);
-  if (wanted.has_value()) Fill(from, header.label, *std::move(wanted), held);
-  if (dropped) Dispose(held);  // which declines a promise and frees its sender
-  return ours ? UCS_INPROGRESS : UCS_OK;
+  if (dropped) return UCS_OK;
+  if (!wanted.has_value()) return keeps ? UCS_INPROGRESS : UCS_OK;
+  if (promise && size == wanted->size) {
+    Pull(from, *std::move(wanted), data);
+    return UCS_INPROGRESS;
+  }
+  CopyTo(*std::move(wanted), header.label, data, size);
+  return UCS_OK;
 }
 
 ucs_status_t UcxFabric::ParcelCallback(void* self, const void* header, size_t header_size, void* data, size_t size,

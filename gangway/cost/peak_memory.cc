@@ -34,13 +34,9 @@ bool IsFusible(const Instruction& i) {
   }
 }
 
-// Computes what it reads itself. Reductions over major dimensions alone go over rows that are there.
+// Computes what it reads itself.
 bool Fuses(const Instruction& i) {
-  if (i.opcode() == Opcode::kReduce) {
-    const DimVector& dims = i.attr<hlo::DimensionsAttr>().dims;
-    return std::find(dims.begin(), dims.end(), i.operand(0)->shape().rank() - 1) != dims.end();
-  }
-  return IsFusible(i) || i.opcode() == Opcode::kDynamicUpdateSlice;
+  return IsFusible(i) || i.opcode() == Opcode::kReduce || i.opcode() == Opcode::kDynamicUpdateSlice;
 }
 
 // Made once, however many read it.

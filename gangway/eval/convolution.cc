@@ -19,7 +19,7 @@ struct Geometry {
   int64_t outputs_per_batch_group;  // output features of one batch group
   int64_t batch_group_size;         // output batch
 
-  Geometry(const Call& call)
+  explicit Geometry(const Call& call)
       : attr(call.attr<hlo::ConvolutionAttr>()),
         input_dims(call.array(0).shape().dims()),
         input_strides(Strides(input_dims)),

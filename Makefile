@@ -24,7 +24,7 @@ export CCACHE_NOHASHDIR ?= 1
 CXX_FOLDERS := $(wildcard gangway examples fuzz tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build executable demo test sanitize bench lint format lock clean check-address check-thread \
+.PHONY: help setup build executable demo docs test sanitize bench lint format lock clean check-address check-thread \
   check-lint check-cc check-text check-py check-tidy
 .DELETE_ON_ERROR:
 
@@ -35,6 +35,7 @@ help:
 	@echo "make check-tidy  clang-tidy over gangway/ (some minutes)"
 	@echo "make setup   Debian packages (packages.txt) and .venv (requirements.lock)"
 	@echo "make build   the executable build/gangway and the test programs"
+	@echo "make docs    the docs site in build/site"
 	@echo "make bench   the benchmarks, beside native JAX; one JSON line per figure"
 	@echo "make lint    ruff and clang-format in check mode; 'make format' applies them"
 	@echo "make lock    resolve requirements.txt into requirements.lock"
@@ -87,6 +88,9 @@ executable: build/build.ninja
 
 demo: executable
 	build/gangway run --devices $(DEVICES) -- python examples/train_transformer.py --steps $(STEPS) --out $(OUT)
+
+docs: executable
+	@mkdocs build --strict --site-dir build/site > $(STAMPS)/docs.log 2>&1 || { cat $(STAMPS)/docs.log >&2; exit 1; }
 
 # Cheap checks first; each kind runs even when an earlier one failed, and any failure fails the target.
 test: build $(STAMPS)/venv-newest

@@ -32,7 +32,7 @@ def main(steps):
     print(f"devices {len(devices)}", flush=True)
     for _ in range(steps):
         weights, value = step(weights, x, y)
-        print(f"{float(value):.5f}", flush=True)
+        print(f"{float(value):.3f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,8 @@ class Fabric {
   virtual void Connect(PeerId peer, std::string name, std::string address) = 0;
   // All operations with it, and later ones until it is connected again, fail with `why`; what it sent is dropped.
   virtual void Disconnect(PeerId peer, const absl::Status& why) = 0;
+  // So with every peer: this end begins anew. Peers for whom it was lost have closed what it still holds open.
+  virtual void DisconnectAll(const absl::Status& why) = 0;
 
   // Errors: UNAVAILABLE naming the peer when it is unknown or gone.
   virtual void Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) = 0;

@@ -86,7 +86,7 @@ void Worker::Tick() {
   if (gone_) return;
   ledger_.Flush();
   absl::erase_if(loans_, [](const auto& entry) { return entry.second.expired(); });
-  absl::erase_if(spanning_, [](const auto& entry) { return entry.second.expired(); });
+  absl::erase_if(gangs_, [](const auto& entry) { return entry.second.expired(); });
   const net::Heartbeat beat = {store_.bytes(), store_.buffers(), ledger_.pending(), store_.device_bytes()};
   const absl::Time now = options_.clock->Now();
   if (now >= next_beat_ || !(beat == last_beat_)) {
@@ -101,6 +101,11 @@ void Worker::Closed(const absl::Status& reason) {
   if (gone_) return;
   gone_ = true;
   for (auto& queue : queues_) queue->Clear();
+  // What has begun holds the devices until others come: those here that were only queued, or other workers.
+  for (const auto& [task, gang] : std::exchange(gangs_, {})) {
+    if (auto alive = gang.lock()) alive->Poison(reason);
+  }
+  if (options_.fabric != nullptr) options_.fabric->DisconnectAll(reason);
   for (auto& [id, answer] : std::exchange(client_calls_, {})) answer(absl::CancelledError(reason.message()));
   store_.Clear();
   programs_.clear();
@@ -322,7 +327,7 @@ absl::Status Worker::StartRun(const std::shared_ptr<Run>& run) {
     run->gang = options_.gangs->MakeGang(
         {static_cast<int64_t>(launch.task.value()), program.name, program.participants, program.owners},
         program.owners.empty() ? nullptr : options_.fabric);
-    if (!program.owners.empty()) spanning_[launch.task] = run->gang;
+    gangs_[launch.task] = run->gang;
   }
   std::vector<store::Shard> inputs;
   for (const auto& part : program.partitions) {
@@ -471,10 +476,10 @@ void Worker::On(net::FreeBuffers message) {
 
 void Worker::On(net::PoisonBuffers message) {
   if (message.task.value() != 0) {
-    auto gang = spanning_.find(message.task);
-    if (gang != spanning_.end()) {
+    auto gang = gangs_.find(message.task);
+    if (gang != gangs_.end()) {
       if (auto alive = gang->second.lock()) alive->Poison(message.status);
-      spanning_.erase(gang);
+      gangs_.erase(gang);
     }
     if (options_.fabric != nullptr) options_.fabric->Abandon(message.task.value(), message.status);
   }

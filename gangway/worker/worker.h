@@ -142,8 +142,8 @@ class Worker {
   // Shared with launches that wait.
   absl::flat_hash_map<net::ProgramId, std::shared_ptr<Program>> programs_;
   absl::flat_hash_map<const device::Buffer*, std::weak_ptr<const void>> loans_;
-  // Launches with other workers, to be ended when those fail.
-  absl::flat_hash_map<net::TaskId, std::weak_ptr<collective::Gang>> spanning_;
+  // Launches with collectives, to be ended when another worker fails or the controller is gone.
+  absl::flat_hash_map<net::TaskId, std::weak_ptr<collective::Gang>> gangs_;
   absl::Duration heartbeat_;
   // Programs wait for these; the controller answers each, at the latest when the client is gone.
   absl::flat_hash_map<net::RequestId, device::HostCallbacks::Answer> client_calls_;

@@ -147,4 +147,22 @@ TEST_P(FabricCts, DisconnectingEndsWhatWaits) {
   EXPECT_EQ(send.Await().message(), "worker a is lost");
 }
 
+TEST_P(FabricCts, WhoWasLostBeginsAnew) {
+  const std::string sent = Pattern(600, 1);
+  std::string room(600, ' ');
+  for (uint64_t round = 0; round < 2; ++round) {
+    Outcome send, receive, waiting;
+    b_->Receive(PeerId(0), {round, 0, 0, 0}, room.data(), room.size(), receive.done());
+    a_->Send(PeerId(1), {round, 0, 0, 0}, sent.data(), sent.size(), send.done());
+    ASSERT_EQ(send.Await(), absl::OkStatus());
+    ASSERT_EQ(receive.Await(), absl::OkStatus()) << round;
+    a_->Receive(PeerId(1), {round, 1, 0, 0}, room.data(), room.size(), waiting.done());
+    b_->Disconnect(PeerId(0), absl::UnavailableError("worker a is lost"));
+    a_->DisconnectAll(absl::CancelledError("the controller is gone"));
+    ASSERT_EQ(waiting.Await().message(), "the controller is gone");
+    a_->Connect(PeerId(1), "b", b_->address());
+    b_->Connect(PeerId(0), "a", a_->address());
+  }
+}
+
 }  // namespace gangway::net

@@ -48,6 +48,14 @@ class InprocFabrics::End final : public IntroducedFabric {
     }
     Fail(ended, why);
   }
+  void DisconnectAll(const absl::Status& why) override {
+    std::vector<PeerId> all;
+    {
+      absl::MutexLock lock(&mutex_);
+      for (const auto& [id, peer] : peers_) all.push_back(id);
+    }
+    for (PeerId id : all) Disconnect(id, why);
+  }
 
   void Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) override {
     std::string address;

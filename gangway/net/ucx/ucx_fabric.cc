@@ -65,6 +65,7 @@ class UcxFabric final : public IntroducedFabric {
   std::string address() const override { return address_; }
   void Connect(PeerId peer, std::string name, std::string address) override;
   void Disconnect(PeerId peer, const absl::Status& why) override;
+  void DisconnectAll(const absl::Status& why) override;
   void Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) override;
   void Receive(PeerId from, const ParcelLabel& label, void* data, size_t size, Done done) override;
   void Abandon(uint64_t subject, const absl::Status& why) override;
@@ -205,6 +206,16 @@ void UcxFabric::Disconnect(PeerId peer, const absl::Status& why) {
   {
     absl::MutexLock lock(&mutex_);
     Drop(peer, why);
+    calls = TakeCalls();
+  }
+  CallAll(std::move(calls));
+}
+
+void UcxFabric::DisconnectAll(const absl::Status& why) {
+  Calls calls;
+  {
+    absl::MutexLock lock(&mutex_);
+    while (!peers_.empty()) Drop(peers_.begin()->first, why);
     calls = TakeCalls();
   }
   CallAll(std::move(calls));

@@ -17,7 +17,7 @@ using PeerId = StrongId<struct PeerIdTag, int32_t>;  // a worker, by its number 
 
 // What a parcel is: the same at both ends, and used once in each direction between two workers.
 struct ParcelLabel {
-  uint64_t subject = 0;  // the task it belongs to; Abandon names it
+  uint64_t subject = 0;  // the task it belongs to, later ones have higher numbers; Abandon names it
   uint64_t key = 0;      // which of its operations
   uint64_t round = 0;    // how often that was done before
   uint64_t part = 0;     // which piece of it

@@ -1,6 +1,7 @@
 // Which parcel meets which receive: the bookkeeping every fabric shares.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -34,6 +35,7 @@ class Mailbox {
   // A receive. The parcel, when it is there already; an error, when it will never come (`wanted` is left alone then).
   // Otherwise it waits.
   absl::StatusOr<std::optional<Early>> Receive(PeerId from, const ParcelLabel& label, Wanted& wanted) {
+    newest_ = std::max(newest_, label.subject);
     if (auto gone = gone_.find(from); gone != gone_.end()) return gone->second;
     if (const absl::Status* why = Abandoned(label.subject)) return *why;
     Box& box = boxes_[{from, label}];
@@ -52,7 +54,8 @@ class Mailbox {
   // A parcel. The receive that waits for it; nullopt when it is kept, or when nobody will ever want it (`early` is left
   // with the caller then, true in `*dropped`).
   std::optional<Wanted> Arrive(PeerId from, const ParcelLabel& label, Early& early, bool* dropped) {
-    *dropped = gone_.contains(from) || Abandoned(label.subject) != nullptr;
+    // A peer that came back may be heard before its return is known here; what it then sends belongs to new subjects.
+    *dropped = (gone_.contains(from) && label.subject <= newest_) || Abandoned(label.subject) != nullptr;
     if (*dropped) return std::nullopt;
     Box& box = boxes_[{from, label}];
     if (box.wanted.done != nullptr) {
@@ -120,6 +123,7 @@ class Mailbox {
 
   absl::flat_hash_map<Place, Box> boxes_;
   absl::flat_hash_map<PeerId, absl::Status> gone_;
+  uint64_t newest_ = 0;                                    // subject of which this end received anything
   absl::flat_hash_map<uint64_t, absl::Status> abandoned_;  // usually empty
   std::deque<uint64_t> abandoned_order_;
 };

@@ -165,4 +165,23 @@ TEST_P(FabricCts, WhoWasLostBeginsAnew) {
   }
 }
 
+TEST_P(FabricCts, WhoComesBackMayBeHeardBeforeItIsKnown) {
+  const std::string sent = Pattern(600, 1);
+  std::string room(600, ' ');
+  Outcome first, old, back, receive;
+  b_->Receive(PeerId(0), {5, 0, 0, 0}, room.data(), room.size(), first.done());
+  b_->Disconnect(PeerId(0), absl::UnavailableError("worker a is lost"));
+  ASSERT_EQ(first.Await().message(), "worker a is lost");
+  a_->DisconnectAll(absl::CancelledError("the controller is gone"));
+  a_->Connect(PeerId(1), "b", b_->address());
+  a_->Send(PeerId(1), {5, 0, 0, 0}, sent.data(), sent.size(), old.done());
+  a_->Send(PeerId(1), {6, 0, 0, 0}, sent.data(), sent.size(), back.done());
+  ASSERT_EQ(back.Await(), absl::OkStatus());
+  absl::SleepFor(absl::Milliseconds(20));  // until it is there
+  b_->Connect(PeerId(0), "a", a_->address());
+  b_->Receive(PeerId(0), {6, 0, 0, 0}, room.data(), room.size(), receive.done());
+  EXPECT_EQ(receive.Await(), absl::OkStatus());
+  EXPECT_EQ(room, sent);
+}
+
 }  // namespace gangway::net

@@ -23,8 +23,11 @@ std::optional<int64_t> SizeOf(const json& value) {
   if (!value.is_string()) return std::nullopt;
   std::string text = value;
   int64_t bytes = 0;
-  const bool is_size = CLI::AsSizeValue(/*kb_is_1000=*/false)(text).empty() && absl::SimpleAtoi(text, &bytes);
-  return is_size ? std::optional(bytes) : std::nullopt;
+  try {
+    if (CLI::AsSizeValue(/*kb_is_1000=*/false)(text).empty() && absl::SimpleAtoi(text, &bytes)) return bytes;
+  } catch (const CLI::ValidationError&) {  // a unit that there is not
+  }
+  return std::nullopt;
 }
 
 absl::StatusOr<controller::Tenant> ReadTenant(const json& entry) {
@@ -45,7 +48,7 @@ absl::StatusOr<controller::Tenant> ReadTenant(const json& entry) {
       *number->second = value;
     } else if (key == "max_queued" && value.is_number_integer()) {
       tenant.max_queued = value;
-    } else if (auto bytes = SizeOf(value); key == "max_bytes" && bytes.has_value()) {
+    } else if (auto bytes = key == "max_bytes" ? SizeOf(value) : std::nullopt; bytes.has_value()) {
       tenant.max_bytes = *bytes;
     } else {
       return absl::InvalidArgumentError(absl::StrCat("'", key, "' is not known or not of its type"));

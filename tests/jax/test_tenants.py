@@ -69,7 +69,13 @@ def test_sessions_of_a_tenant_are_counted(cluster):
 
 
 @pytest.mark.parametrize(
-    "content, why", [("[]", "no list of tenants"), ('[{"name": "red"}]', "no token"), ('[{"nmae": "red"}]', "'nmae'")]
+    "content, why",
+    [
+        ("[]", "no list of tenants"),
+        ('[{"name": "red"}]', "no token"),
+        ('[{"nmae": "red"}]', "'nmae'"),
+        ('[{"max_bytes": "4 reds"}]', "'max_bytes'"),
+    ],
 )
 def test_files_that_say_nothing_clear(tmp_path, content, why):
     (tmp_path / "tenants.json").write_text(content)

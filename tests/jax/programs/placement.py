@@ -2,7 +2,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental.layout import Format, Layout
-from jax.experimental.shard_alike import shard_alike
 from jax.sharding import Mesh, SingleDeviceSharding
 from meshes import mesh, normal, on, put
 
@@ -29,16 +28,6 @@ def reshard_inside_jit():
     x = put(normal(8, 8), m, "x", "y")
     f = jax.jit(lambda x: [x + i for i in range(len(specs))], out_shardings=[on(m, *s) for s in specs])
     return f(x)
-
-
-def sharded_alike():
-    m = mesh(x=4, y=2)
-
-    def f(x, w):
-        y, z = shard_alike(jnp.tanh(x), jnp.zeros((8, 8)) + w)
-        return y.sum(0), z
-
-    return jax.jit(f)(put(normal(8, 8), m, "x", "y"), normal(8))
 
 
 def single_devices():

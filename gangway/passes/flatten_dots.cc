@@ -3,6 +3,7 @@
 // and computes whatever is fused into that copy once more. A batch of one, which is what partitioning leaves of a stage
 // or an expert for each device, is no batch.
 #include <algorithm>
+#include <utility>
 
 #include "gangway/passes/passes.h"
 #include "gangway/passes/replace_each.h"
@@ -83,8 +84,42 @@ bool Flatten(Instruction* dot, hlo::Builder& builder) {
   return true;
 }
 
+// Whether a dot's result so permuted has the free dimensions of the right operand before those of the left one.
+bool SwapsFreeDims(const DimVector& permutation, int64_t batch, int64_t left) {
+  const int64_t rank = static_cast<int64_t>(permutation.size()), right = rank - batch - left;
+  for (int64_t i = 0; i < rank; ++i) {
+    const int64_t from = i < batch ? i : i < batch + right ? i + left : i - right;
+    if (permutation[i] != from) return false;
+  }
+  return true;
+}
+
+// A product that is only used transposed, as gradients of weights are: its operands change places.
+bool SwapOperands(Instruction* transpose, hlo::Builder& builder) {
+  const Instruction* dot = transpose->operand(0);
+  if (dot->opcode() != hlo::Opcode::kDot || dot->users().size() != 1) return false;
+  const auto& attr = dot->attr<hlo::DotAttr>();
+  const int64_t batch = static_cast<int64_t>(attr.lhs_batch.size());
+  const int64_t left = dot->operand(0)->shape().rank() - batch - static_cast<int64_t>(attr.lhs_contracting.size());
+  if (!SwapsFreeDims(transpose->attr<hlo::DimensionsAttr>().dims, batch, left)) return false;
+  hlo::PrecisionConfig precision = attr.precision;
+  std::reverse(precision.operands.begin(), precision.operands.end());
+  builder.set_metadata(dot->metadata());
+  transpose->ReplaceAllUsesWith(builder.Dot(dot->operand(1), dot->operand(0),
+                                            {.lhs_batch = attr.rhs_batch,
+                                             .rhs_batch = attr.lhs_batch,
+                                             .lhs_contracting = attr.rhs_contracting,
+                                             .rhs_contracting = attr.lhs_contracting,
+                                             .precision = std::move(precision)},
+                                            dot->shape().dtype()));
+  return true;
+}
+
 }  // namespace
 
-absl::StatusOr<bool> RunFlattenDots(hlo::Module& module) { return ReplaceEach(module, hlo::Opcode::kDot, Flatten); }
+absl::StatusOr<bool> RunFlattenDots(hlo::Module& module) {
+  const bool swapped = ReplaceEach(module, hlo::Opcode::kTranspose, SwapOperands);
+  return ReplaceEach(module, hlo::Opcode::kDot, Flatten) || swapped;
+}
 
 }  // namespace gangway::passes

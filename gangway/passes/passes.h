@@ -50,7 +50,8 @@ absl::StatusOr<bool> RunIndependentLoops(hlo::Module& module);
 // Independent all-reduces (and all-gathers) of the same kind and groups become one with several operands.
 absl::StatusOr<bool> RunCombineCollectives(hlo::Module& module);
 
-// Neighbouring dimensions of a dot that play the same part become one. For the program that a plugin compiles.
+// Neighbouring dimensions of a dot that play the same part become one, and a dot that is transposed gets its operands
+// in the other order. For the program that a plugin compiles.
 absl::StatusOr<bool> RunFlattenDots(hlo::Module& module);
 
 using PassFunction = absl::StatusOr<bool> (*)(hlo::Module&);

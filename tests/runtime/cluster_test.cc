@@ -1,5 +1,4 @@
 // What sessions see of the controller, over a cluster in simulated time.
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -41,12 +40,7 @@ class ClusterTest : public testing::TestWithParam<uint64_t> {
     return spec;
   }
   absl::StatusOr<ArrayId> Make(SessionId session, int first, int count, int32_t value) {
-    auto bytes = std::make_shared<const std::string>(reinterpret_cast<const char*>(&value), sizeof(value));
-    std::vector<int> all;
-    for (int i = 0; i < count; ++i) all.push_back(i);
-    return On([&](Controller& c) {
-      return c.MakeArray(session, Scalar(Devices(first, count)), {HostShard{bytes, all}});
-    });
+    return cluster_.Put(session, Shape::Scalar(DType::kS32), Devices(first, count), value);
   }
   ProgramId Compile(SessionId session, const std::string& text, int first, int count) {
     CompileRequest request;
@@ -63,14 +57,7 @@ class ClusterTest : public testing::TestWithParam<uint64_t> {
     return On([&](Controller& c) { return c.Execute(session, program, arguments, options); });
   }
   absl::StatusOr<int32_t> Value(ArrayId array, int shard = 0, absl::Duration span = absl::Milliseconds(100)) {
-    auto future = On([&](Controller& c) { return c.Fetch(array, shard); });
-    Run(span);
-    if (!future.IsReady()) return absl::DeadlineExceededError("fetch hangs");
-    auto bytes = future.Await(absl::Now(), "");
-    if (!bytes.ok()) return bytes.status();
-    int32_t value = 0;
-    std::memcpy(&value, (*bytes)->data(), sizeof(value));
-    return value;
+    return cluster_.Value(array, shard, span);
   }
   absl::Status ReadyStatus(ArrayId array, absl::Duration span = absl::Milliseconds(100)) {
     auto future = On([&](Controller& c) { return c.Ready(array); });

@@ -1,5 +1,4 @@
 // Programs that do not fit into the devices' memory wait, over a cluster in simulated time.
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,15 +43,7 @@ class MemoryTest : public testing::TestWithParam<uint64_t> {
     return id;
   }
   absl::StatusOr<ArrayId> Make(SessionId session, int32_t value) {
-    controller::ArraySpec spec;
-    spec.dtype = DType::kS32;
-    spec.dims = {kElements};
-    spec.devices = {DeviceId(0), DeviceId(1)};
-    spec.shard_dims = {spec.dims};
-    std::string bytes(kArray, '\0');
-    std::memcpy(bytes.data(), &value, sizeof value);
-    auto shared = std::make_shared<const std::string>(std::move(bytes));
-    return cluster_.On([&](RuntimeController& c) { return c.MakeArray(session, spec, {{shared, {0, 1}}}); });
+    return cluster_.Put(session, Shape(DType::kS32, {kElements}), {DeviceId(0), DeviceId(1)}, value);
   }
   absl::StatusOr<ArrayId> Run(SessionId session, ProgramId program, ArrayId argument) {
     auto result = cluster_.On([&](RuntimeController& c) { return c.Execute(session, program, {argument}, {}); });
@@ -63,14 +54,7 @@ class MemoryTest : public testing::TestWithParam<uint64_t> {
     cluster_.On([&](RuntimeController& c) { return c.Release(array), 0; });
   }
   absl::StatusOr<int32_t> Value(ArrayId array, absl::Duration patience = absl::Seconds(1)) {
-    auto bytes = cluster_.On([&](RuntimeController& c) { return c.Fetch(array, 1); });
-    cluster_.RunFor(patience);
-    if (!bytes.IsReady()) return absl::DeadlineExceededError("still waiting");
-    auto outcome = bytes.Await(absl::Now(), "");
-    if (!outcome.ok()) return outcome.status();
-    int32_t value = 0;
-    std::memcpy(&value, (*outcome)->data(), sizeof value);
-    return value;
+    return cluster_.Value(array, 1, patience);
   }
   int64_t Waiting() {
     return cluster_.On([](RuntimeController& c) { return c.Stats(); }).waiting_for_memory;

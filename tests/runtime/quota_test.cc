@@ -1,5 +1,4 @@
 // Quotas of tenants, over a cluster in simulated time: what is beyond them is refused by name, and disturbs nobody.
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -65,15 +64,7 @@ class QuotaTest : public testing::TestWithParam<uint64_t> {
     return id;
   }
   ArrayId Make(SessionId session, int32_t value) {
-    controller::ArraySpec spec;
-    spec.dtype = DType::kS32;
-    spec.dims = {kElements};
-    spec.devices = {DeviceId(0)};
-    spec.shard_dims = {spec.dims};
-    std::string bytes(kArray, '\0');
-    std::memcpy(bytes.data(), &value, sizeof value);
-    auto shared = std::make_shared<const std::string>(std::move(bytes));
-    return *cluster_->On([&](RuntimeController& c) { return c.MakeArray(session, spec, {{shared, {0}}}); });
+    return *cluster_->Put(session, Shape(DType::kS32, {kElements}), {DeviceId(0)}, value);
   }
   absl::StatusOr<ArrayId> Run(SessionId session, ProgramId program, ArrayId argument) {
     auto result = cluster_->On([&](RuntimeController& c) { return c.Execute(session, program, {argument}, {}); });
@@ -83,15 +74,7 @@ class QuotaTest : public testing::TestWithParam<uint64_t> {
   void Release(ArrayId array) {
     cluster_->On([&](RuntimeController& c) { return c.Release(array), 0; });
   }
-  absl::StatusOr<int32_t> Value(ArrayId array) {
-    auto bytes = cluster_->On([&](RuntimeController& c) { return c.Fetch(array, 0); });
-    cluster_->RunFor(absl::Seconds(1));
-    auto outcome = bytes.Await(absl::Now(), "");
-    if (!outcome.ok()) return outcome.status();
-    int32_t value = 0;
-    std::memcpy(&value, (*outcome)->data(), sizeof value);
-    return value;
-  }
+  absl::StatusOr<int32_t> Value(ArrayId array) { return cluster_->Value(array, 0, absl::Seconds(1)); }
 
   std::vector<std::string> log_;
   std::unique_ptr<SimCluster> cluster_;

@@ -1,5 +1,4 @@
 // Slices that move to other devices while clients use them, and workers that leave, in simulated time.
-#include <cstring>
 #include <memory>
 #include <set>
 #include <string>
@@ -44,14 +43,7 @@ class RelocationTest : public testing::TestWithParam<uint64_t> {
     });
   }
   absl::StatusOr<int32_t> Value(ArrayId array, int shard = 0, absl::Duration patience = absl::Seconds(5)) {
-    auto bytes = cluster_.On([&](RuntimeController& c) { return c.Fetch(array, shard); });
-    cluster_.RunFor(patience);
-    if (!bytes.IsReady()) return absl::DeadlineExceededError("hangs");
-    auto outcome = bytes.Await(absl::Now(), "");
-    if (!outcome.ok()) return outcome.status();
-    int32_t value = 0;
-    std::memcpy(&value, (*outcome)->data(), sizeof value);
-    return value;
+    return cluster_.Value(array, shard, patience);
   }
   Future<Unit> Relocate(std::vector<std::pair<int, int>> pairs) {
     resource::Relocation relocation;

@@ -1,6 +1,5 @@
 #include "tests/runtime/sim_client.h"
 
-#include <cstring>
 #include <utility>
 
 #include "gangway/base/check.h"
@@ -34,18 +33,8 @@ FunctionRef SimClient::Compile(const std::string& words, int first, int count) {
 }
 
 controller::ArrayId SimClient::Put(const FunctionRef& function, int32_t value) {
-  const Shape& shape = function->program->compiled.parameters[0].shape;
-  controller::ArraySpec spec;
-  spec.dtype = shape.dtype();
-  spec.dims = shape.dims();
-  spec.devices = function->program->devices;
-  spec.shard_dims = {spec.dims};
-  std::vector<int> all;
-  for (size_t i = 0; i < spec.devices.size(); ++i) all.push_back(static_cast<int>(i));
-  std::string bytes(shape.ByteSize(), '\0');
-  std::memcpy(bytes.data(), &value, sizeof value);
-  auto shared = std::make_shared<const std::string>(std::move(bytes));
-  return *cluster_.On([&](RuntimeController& c) { return c.MakeArray(session_, spec, {{shared, all}}); });
+  const controller::Program& program = *function->program;
+  return *cluster_.Put(session_, program.compiled.parameters[0].shape, program.devices, value);
 }
 
 void SimClient::Run(const GraphRef& graph, std::vector<controller::ArrayId> arguments, bool sequential,

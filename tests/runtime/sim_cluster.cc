@@ -1,5 +1,8 @@
 #include "tests/runtime/sim_cluster.h"
 
+#include <cstring>
+#include <numeric>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -145,6 +148,32 @@ int64_t SimCluster::StoreBuffers(const std::string& name) const { return nodes_.
 void SimCluster::BreakDevice(const std::string& worker, int device, bool broken) {
   auto it = nodes_.find(worker);
   if (it != nodes_.end() && device < static_cast<int>(it->second->broken.size())) it->second->broken[device] = broken;
+}
+
+absl::StatusOr<controller::ArrayId> SimCluster::Put(controller::SessionId session, const Shape& shape,
+                                                    std::vector<controller::DeviceId> devices, int32_t value) {
+  controller::ArraySpec spec;
+  spec.dtype = shape.dtype();
+  spec.dims = shape.dims();
+  spec.shard_dims = {spec.dims};
+  spec.devices = std::move(devices);
+  std::vector<int> all(spec.devices.size());
+  std::iota(all.begin(), all.end(), 0);
+  std::string bytes(shape.ByteSize(), '\0');
+  std::memcpy(bytes.data(), &value, sizeof value);
+  auto shared = std::make_shared<const std::string>(std::move(bytes));
+  return On([&](controller::RuntimeController& c) { return c.MakeArray(session, spec, {{shared, all}}); });
+}
+
+absl::StatusOr<int32_t> SimCluster::Value(controller::ArrayId array, int shard, absl::Duration patience) {
+  const auto bytes = On([&](controller::RuntimeController& c) { return c.Fetch(array, shard); });
+  RunFor(patience);
+  if (!bytes.IsReady()) return absl::DeadlineExceededError("still waiting");
+  const auto outcome = bytes.Await(absl::Now(), "");
+  if (!outcome.ok()) return outcome.status();
+  int32_t value = 0;
+  std::memcpy(&value, (*outcome)->data(), sizeof value);
+  return value;
 }
 
 int64_t SimCluster::StoreBuffers() const {

@@ -89,6 +89,12 @@ class SimCluster {
   }
   void RunFor(absl::Duration span) { timeline_.RunFor(span); }
 
+  // An array of that shape whole on each of the devices, its first element `value` and the others 0.
+  absl::StatusOr<controller::ArrayId> Put(controller::SessionId session, const Shape& shape,
+                                          std::vector<controller::DeviceId> devices, int32_t value);
+  // The first element of a shard, after that much time; DEADLINE_EXCEEDED when it is not there by then.
+  absl::StatusOr<int32_t> Value(controller::ArrayId array, int shard, absl::Duration patience);
+
   SimTimeline& timeline() { return timeline_; }
   net::SimNetwork& network() { return network_; }
   controller::RuntimeController& controller() { return *controller_; }

@@ -247,10 +247,9 @@ void AnswerCompiled(Session& session, uint64_t handle, const std::vector<DeviceI
   reply.Send(std::move(response));
 }
 
-void Compile(Session& session, const wire::CompileRequest& request, std::string fingerprint, const Reply& reply) {
-  auto options = ParseOptions(request);
-  if (!options.ok()) return reply.Fail(options.status());
-  auto parsed = ParseCompileRequest(request, *options);
+void Compile(Session& session, const wire::CompileRequest& request, const xla::CompileOptionsProto& options,
+             std::string fingerprint, const Reply& reply) {
+  auto parsed = ParseCompileRequest(request, options);
   if (!parsed.ok()) return reply.Fail(parsed.status());
   std::vector<DeviceId> devices = parsed->devices;
   auto [id, ready] = session.controller().Compile(session.id(), *std::move(parsed));
@@ -285,12 +284,14 @@ void HandleCompile(Session& session, const wire::CompileRequest& request, const 
   if (!options.ok()) return reply.Fail(options.status());
   if (const std::string text = OptionOf(*options, kOpenOption); !text.empty()) {
     auto opened = Open(text, *options);
-    return opened.ok() ? Compile(session, *opened, "", reply) : reply.Fail(opened.status());
+    if (!opened.ok()) return reply.Fail(opened.status());
+    auto own = ParseOptions(*opened);
+    return own.ok() ? Compile(session, *opened, *own, "", reply) : reply.Fail(own.status());
   }
   const std::string asked = OptionOf(*options, kSealOption);
-  if (asked.empty()) return Compile(session, request, "", reply);
+  if (asked.empty()) return Compile(session, request, *options, "", reply);
   auto sealed = SealByFingerprint(session, asked);
-  sealed.ok() ? Compile(session, request, *std::move(sealed), reply) : reply.Fail(sealed.status());
+  sealed.ok() ? Compile(session, request, *options, *std::move(sealed), reply) : reply.Fail(sealed.status());
 }
 
 void HandleExecutableMetadata(Session& session, const wire::LoadedExecutableMetadataRequest& request,

@@ -1,10 +1,10 @@
 #include "gangway/partition/partition.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
+#include "gangway/hlo/channel.h"
 #include "gangway/mesh/geometry.h"
 #include "gangway/mesh/hlo_sharding.h"
 #include "gangway/partition/context.h"
@@ -32,17 +32,6 @@ MeshRef MeshOf(const hlo::Module& module) {
     if (mesh->size() == partitions && mesh->rank() > 0) return mesh;
   }
   return std::make_shared<const Mesh>(*Mesh::Make({{"_0", partitions}}));
-}
-
-int64_t FirstFreeChannel(const hlo::Module& module) {
-  int64_t channel = 1;
-  for (const auto& computation : module.computations()) {
-    for (const auto& instruction : computation->instructions()) {
-      const auto* attr = instruction->attr_if<hlo::CollectiveAttr>();
-      if (attr != nullptr && attr->channel_id) channel = std::max(channel, *attr->channel_id + 1);
-    }
-  }
-  return channel;
 }
 
 // At the border of the program every shard has the same shape and no padding: a dimension that does not divide is
@@ -103,7 +92,7 @@ absl::StatusOr<Partitioned> PartitionModule(const hlo::Module& module, const Par
   state.options = options;
   state.target = result.module.get();
   state.mesh = MeshOf(module);
-  state.next_channel = FirstFreeChannel(module);
+  state.next_channel = hlo::FirstFreeChannel(module);
 
   const hlo::Computation& entry = *module.entry();
   hlo::Computation* scratch = result.module->AddComputation("scratch");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gangway/passes/dimension_list.h"
 #include "gangway/passes/passes.h"
 #include "gangway/passes/replace_each.h"
 
@@ -12,11 +13,6 @@ namespace gangway::passes {
 namespace {
 
 using hlo::Instruction;
-
-int64_t PositionOf(int64_t dim, const DimVector& dims) {
-  const auto at = std::find(dims.begin(), dims.end(), dim);
-  return at == dims.end() ? -1 : at - dims.begin();
-}
 
 // `own` dimensions are paired with the other operand's: two of them are one only where their partners are one too.
 bool BelongTogether(int64_t dim, int64_t next, const DimVector& own, const DimVector& partners) {

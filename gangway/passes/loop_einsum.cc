@@ -1,11 +1,12 @@
 #include "gangway/passes/loop_einsum.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "gangway/hlo/builder.h"
+#include "gangway/hlo/channel.h"
 #include "gangway/hlo/replica_groups.h"
+#include "gangway/passes/dimension_list.h"
 
 namespace gangway::passes {
 namespace {
@@ -16,23 +17,6 @@ using hlo::Instruction;
 using hlo::Opcode;
 
 constexpr int64_t kMinShardsOfBoth = 4;
-
-int64_t NextChannel(const hlo::Module& module) {
-  int64_t next = 1;
-  for (const auto& computation : module.computations()) {
-    for (const auto& instruction : computation->instructions()) {
-      const auto* attr = instruction->attr_if<hlo::CollectiveAttr>();
-      if (attr != nullptr) next = std::max(next, attr->channel_id.value_or(0) + 1);
-    }
-  }
-  return next;
-}
-
-// Index of `dim` in `dims`; -1 when it is not there.
-int64_t PlaceIn(const DimVector& dims, int64_t dim) {
-  const auto it = std::find(dims.begin(), dims.end(), dim);
-  return it == dims.end() ? -1 : it - dims.begin();
-}
 
 class EinsumLoop {
  public:
@@ -190,9 +174,9 @@ std::optional<GatheredEinsum> GatheredOn(Instruction* dot, int64_t side) {
   GatheredEinsum found{gather, dot, side};
   const int64_t dim = attr.dimension.value_or(-1);
   found.shards = hlo::LargestGroup(attr.groups, dot->parent()->module()->config().num_partitions);
-  if (dim < 0 || found.shards < 2 || PlaceIn(batch, dim) >= 0) return std::nullopt;
+  if (dim < 0 || found.shards < 2 || PositionOf(dim, batch) >= 0) return std::nullopt;
   found.tile = gather->operand(0)->shape().dim(dim);
-  if (const int64_t place = PlaceIn(contracted, dim); place >= 0) {
+  if (const int64_t place = PositionOf(dim, contracted); place >= 0) {
     if (ByteWidth(dot->shape().dtype()) < 4) return std::nullopt;  // partial sums would be rounded
     found.other_dim = (is_left ? product.rhs_contracting : product.lhs_contracting)[place];
     return found;
@@ -201,7 +185,7 @@ std::optional<GatheredEinsum> GatheredOn(Instruction* dot, int64_t side) {
   const int64_t left_rank = dot->operand(0)->shape().rank();
   found.result_dim =
       is_left ? static_cast<int64_t>(batch.size()) : left_rank - static_cast<int64_t>(product.lhs_contracting.size());
-  for (int64_t d = 0; d < dim; ++d) found.result_dim += PlaceIn(batch, d) < 0 && PlaceIn(contracted, d) < 0;
+  for (int64_t d = 0; d < dim; ++d) found.result_dim += PositionOf(d, batch) < 0 && PositionOf(d, contracted) < 0;
   return found;
 }
 
@@ -217,7 +201,7 @@ std::optional<GatheredEinsum> AsGatheredEinsum(Instruction* dot) {
 
 absl::StatusOr<bool> LoopEinsums(hlo::Module& module, const std::function<bool(const GatheredEinsum&)>& worthwhile) {
   if (module.config().num_replicas != 1) return false;
-  int64_t next_channel = NextChannel(module);
+  int64_t next_channel = hlo::FirstFreeChannel(module);
   bool changed = false;
   for (Computation* computation : module.PostOrder()) {
     std::vector<GatheredEinsum> chosen;

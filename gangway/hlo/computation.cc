@@ -104,6 +104,22 @@ void Computation::RemoveParameters(const std::vector<bool>& keep) {
   }
 }
 
+void Computation::Reorder(absl::Span<Instruction* const> order) {
+  GW_CHECK(order.size() == instructions_.size(), name_, " has ", instructions_.size(), " instructions");
+  absl::flat_hash_map<const Instruction*, std::unique_ptr<Instruction>> pending;
+  for (auto& instruction : instructions_) {
+    const Instruction* key = instruction.get();
+    pending.emplace(key, std::move(instruction));
+  }
+  instructions_.clear();
+  for (const Instruction* next : order) {
+    const auto it = pending.find(next);
+    GW_CHECK(it != pending.end(), name_, " does not have ", next->name(), ", or has it once");
+    instructions_.push_back(std::move(it->second));
+    pending.erase(it);
+  }
+}
+
 void Computation::SortTopologically() {
   absl::flat_hash_map<const Instruction*, std::unique_ptr<Instruction>> pending;
   std::vector<Instruction*> order;

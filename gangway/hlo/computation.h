@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
 #include "gangway/hlo/instruction.h"
 
 namespace gangway::hlo {
@@ -44,6 +45,8 @@ class Computation {
   void RemoveParameters(const std::vector<bool>& keep);
   // Stable: an instruction moves only if it has to.
   void SortTopologically();
+  // All instructions of the computation, each once; a bug otherwise.
+  void Reorder(absl::Span<Instruction* const> order);
 
   std::string ToString() const;
 

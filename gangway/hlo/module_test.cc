@@ -34,6 +34,19 @@ TEST(ModuleTest, ReplaceAllUsesKeepsTheReplacementsOwnUse) {
   EXPECT_EQ(wrap->users().size(), 2u);
 }
 
+TEST(ModuleTest, ReorderGivesTheOrderAsked) {
+  Module module("m");
+  Computation* entry = module.AddComputation("main");
+  Instruction* x = entry->Add(Opcode::kParameter, F32(), {}, ParameterAttr{0});
+  Instruction* a = entry->Add(Opcode::kNegate, F32(), {x});
+  Instruction* b = entry->Add(Opcode::kExponential, F32(), {x});
+  entry->set_root(entry->Add(Opcode::kAdd, F32(), {a, b}));
+  entry->Reorder({x, b, a, entry->root()});
+  EXPECT_EQ(entry->instructions()[1].get(), b);
+  EXPECT_EQ(entry->instructions()[2].get(), a);
+  EXPECT_EQ(x->users().size(), 2u);
+}
+
 TEST(ModuleTest, RemoveDeadTakesChainsAndSparesSideEffects) {
   Module module("m");
   Computation* entry = module.AddComputation("main");

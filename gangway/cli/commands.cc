@@ -17,6 +17,7 @@ void AddCommands(CLI::App& app, Action* action) {
   AddOptCommand(app, action);
   AddPartitionCommand(app, action);
   AddExplainCommand(app, action);
+  AddSimulateCommand(app, action);
   AddDiffCommand(app, action);
   AddDoctorCommand(app, action);
   AddConfigCommand(app, action);

@@ -7,6 +7,7 @@ namespace gangway::cli {
 
 void AddPartitionCommand(CLI::App& app, Action* action);
 void AddExplainCommand(CLI::App& app, Action* action);
+void AddSimulateCommand(CLI::App& app, Action* action);
 void AddOptCommand(CLI::App& app, Action* action);
 
 }  // namespace gangway::cli

@@ -7,15 +7,17 @@ namespace {
 
 // One core of a server and shared memory; the accelerators' data sheets.
 const Machine& Cpu() {
-  static const Machine& machine = *new Machine{"cpu", {5e10, 5e9, 1e10}, {3e-5, 2e9}};
+  static const Machine& machine = *new Machine{"cpu", {5e10, 5e9, 1e10, 8e9}, {3e-5, 2e9}, {1e-4, 1e9}, 0};
   return machine;
 }
 const Machine& H100() {
-  static const Machine& machine = *new Machine{"h100", {4.9e14, 3.3e13, 1.7e12}, {1e-5, 2.2e11}};
+  static const Machine& machine =
+      *new Machine{"h100", {4.9e14, 3.3e13, 1.7e12, 8e10}, {1e-5, 2.2e11}, {2e-5, 2.5e10}, 8};
   return machine;
 }
 const Machine& TpuV5p() {
-  static const Machine& machine = *new Machine{"tpu-v5p", {2.3e14, 4e12, 1.4e12}, {2e-6, 1.5e11}};
+  static const Machine& machine =
+      *new Machine{"tpu-v5p", {2.3e14, 4e12, 1.4e12, 9.5e10}, {2e-6, 1.5e11}, {5e-5, 3e9}, 8960};
   return machine;
 }
 

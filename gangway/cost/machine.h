@@ -1,6 +1,7 @@
 // How fast devices and the links between them are, and how long a program takes there.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -13,6 +14,7 @@ struct DeviceModel {
   double matmul_flops_per_second = 0;
   double flops_per_second = 0;  // of everything else
   double bytes_per_second = 0;  // memory
+  double memory_bytes = 0;
 };
 
 struct LinkModel {
@@ -23,11 +25,13 @@ struct LinkModel {
 struct Machine {
   std::string name;
   DeviceModel device;
-  LinkModel link;
+  LinkModel link;              // between devices of one island
+  LinkModel network;           // between islands
+  int64_t island_devices = 0;  // so many consecutive devices are an island; 0: all are on one
 };
 
 // "cpu", "h100", "tpu-v5p": published peak rates halved, which is what programs reach; for comparing plans, not for
-// promises.
+// promises. Islands are a host of eight H100, or a whole TPU pod.
 std::optional<Machine> MachineByName(absl::string_view name);
 
 struct TimeEstimate {
@@ -38,6 +42,7 @@ struct TimeEstimate {
   double total() const;
 };
 
+// As if all devices were on one island; timeline.h knows better.
 TimeEstimate EstimateTime(const ModuleCost& cost, const Machine& machine);
 
 }  // namespace gangway::cost

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "gangway/cost/collective_bytes.h"
+#include "gangway/cost/fusion.h"
 #include "gangway/cost/operation_cost.h"
 
 namespace gangway::cost {
@@ -14,88 +16,6 @@ using hlo::Instruction;
 using hlo::Opcode;
 
 constexpr size_t kMaxFused = 64;  // operations looked through
-
-// Can be computed where its result is read, element by element.
-bool IsFusible(const Instruction& i) {
-  switch (i.opcode()) {
-    case Opcode::kBroadcast:
-    case Opcode::kIota:
-    case Opcode::kConstant:
-    case Opcode::kSlice:
-    case Opcode::kPad:
-    case Opcode::kReverse:
-    case Opcode::kDynamicSlice:
-    case Opcode::kConcatenate:
-    case Opcode::kTranspose:
-    case Opcode::kGather:
-      return true;
-    default:
-      return hlo::IsElementwise(i.opcode()) || i.opcode() == Opcode::kClamp;
-  }
-}
-
-// Computes what it reads itself.
-bool Fuses(const Instruction& i) {
-  return IsFusible(i) || i.opcode() == Opcode::kReduce || i.opcode() == Opcode::kDynamicUpdateSlice;
-}
-
-// Made once, however many read it.
-bool IsWorthKeeping(const Instruction& i) {
-  switch (i.opcode()) {
-    case Opcode::kExponential:
-    case Opcode::kExponentialMinusOne:
-    case Opcode::kLog:
-    case Opcode::kLogPlusOne:
-    case Opcode::kLogistic:
-    case Opcode::kTanh:
-    case Opcode::kTan:
-    case Opcode::kSine:
-    case Opcode::kCosine:
-    case Opcode::kErf:
-    case Opcode::kPower:
-    case Opcode::kSqrt:
-    case Opcode::kRsqrt:
-    case Opcode::kCbrt:
-    case Opcode::kAtan2:
-    case Opcode::kDivide:
-    case Opcode::kRemainder:
-    case Opcode::kGather:
-    case Opcode::kConcatenate:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Operations that read the value, seen through reshapes; a reshape that is the result reads it too.
-std::vector<const Instruction*> Readers(const Instruction& i) {
-  std::vector<const Instruction*> readers, open = {&i};
-  while (!open.empty()) {
-    const Instruction* next = open.back();
-    open.pop_back();
-    for (const Instruction* user : next->users()) {
-      const bool is_view = user->opcode() == Opcode::kReshape || user->opcode() == Opcode::kBitcast;
-      if (is_view && !user->IsRoot()) {
-        open.push_back(user);
-      } else if (std::find(readers.begin(), readers.end(), user) == readers.end()) {
-        readers.push_back(user);  // a square reads its operand twice, but is one reader
-      }
-    }
-  }
-  return readers;
-}
-
-// Takes memory of its own.
-bool IsMaterialized(const Instruction& i) {
-  if (IsAlias(i.opcode()) || i.opcode() == Opcode::kParameter) return false;
-  if (i.opcode() == Opcode::kConstant) return i.shape().ByteSize() > 1024;
-  if (i.IsRoot() || !IsFusible(i)) return true;
-  const std::vector<const Instruction*> readers = Readers(i);
-  const bool all_fuse = std::all_of(readers.begin(), readers.end(), [&](const Instruction* reader) {
-    return Fuses(*reader) || (i.opcode() == Opcode::kTranspose && reader->opcode() == Opcode::kDot);
-  });
-  return !all_fuse || (readers.size() > 1 && IsWorthKeeping(i));
-}
 
 // Writes into its first operand's memory.
 bool UpdatesInPlace(const Instruction& i) {
@@ -120,17 +40,31 @@ std::vector<Computation*> CalledInPlace(const Instruction& i) {
   }
 }
 
+// Bytes an operation allocates: what was started also names its operands, whose memory stays where it is.
+int64_t OwnBytes(const Instruction& i) {
+  const bool names_operands = IsStart(i.opcode()) && i.opcode() != Opcode::kAllReduceStart;
+  return (names_operands && i.shape().IsTuple() && i.shape().tuple().size() > 1 ? i.shape().tuple()[1] : i.shape())
+      .ByteSize();
+}
+
 // The position at which each value is read last; the computation's size for what the root holds. Values that live in
 // views or in fused readers end with these.
 absl::flat_hash_map<const Instruction*, int64_t> LastUses(const Computation& computation) {
   absl::flat_hash_map<const Instruction*, int64_t> place, last_use;
+  // What was started reads its operands until it is done.
+  const auto reads_until = [&](const Instruction* reader) {
+    int64_t until = place.at(reader);
+    if (!IsStart(reader->opcode())) return until;
+    for (const Instruction* done : reader->users()) until = std::max(until, place.at(done));
+    return until;
+  };
   int64_t size = computation.size();
   for (int64_t p = 0; p < size; ++p) place[computation.instructions()[p].get()] = p;
   for (int64_t p = size - 1; p >= 0; --p) {
     const Instruction* i = computation.instructions()[p].get();
     int64_t last = i->IsRoot() ? size : p;
     for (const Instruction* user : i->users()) {
-      last = std::max(last, IsMaterialized(*user) ? place.at(user) : last_use.at(user));
+      last = std::max(last, IsMaterialized(*user) ? reads_until(user) : last_use.at(user));
     }
     last_use[i] = last;
   }
@@ -163,7 +97,7 @@ class Lives {
           held[i] = bytes;
         } else {
           // A loop works in the memory of the state it starts from.
-          held[i] = i->opcode() == Opcode::kWhile || UpdatesState(*i, p, last_use) ? 0 : i->shape().ByteSize();
+          held[i] = i->opcode() == Opcode::kWhile || UpdatesState(*i, p, last_use) ? 0 : OwnBytes(*i);
           live += held[i];
         }
         ends[last_use.at(i)].push_back(i);

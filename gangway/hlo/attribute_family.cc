@@ -1,22 +1,6 @@
 #include "gangway/hlo/attribute_family.h"
 
-#include <type_traits>
-#include <utility>
-
 namespace gangway::hlo {
-namespace {
-
-template <typename T, size_t... I>
-constexpr size_t IndexIn(std::index_sequence<I...>) {
-  size_t index = 0;
-  ((std::is_same_v<T, std::variant_alternative_t<I, Attributes>> ? (index = I, 0) : 0), ...);
-  return index;
-}
-
-template <typename T>
-constexpr size_t kIndexOf = IndexIn<T>(std::make_index_sequence<std::variant_size_v<Attributes>>());
-
-}  // namespace
 
 size_t AttributeIndexOf(Opcode opcode) {
   switch (opcode) {
@@ -27,39 +11,39 @@ size_t AttributeIndexOf(Opcode opcode) {
     case Opcode::kReduce:
     case Opcode::kReverse:
     case Opcode::kTranspose:
-      return kIndexOf<DimensionsAttr>;
+      return kAttributeIndex<DimensionsAttr>;
     case Opcode::kGetDimensionSize:
     case Opcode::kSetDimensionSize:
-      return kIndexOf<DimensionAttr>;
+      return kAttributeIndex<DimensionAttr>;
     case Opcode::kParameter:
-      return kIndexOf<ParameterAttr>;
+      return kAttributeIndex<ParameterAttr>;
     case Opcode::kConstant:
-      return kIndexOf<ConstantAttr>;
+      return kAttributeIndex<ConstantAttr>;
     case Opcode::kGetTupleElement:
-      return kIndexOf<TupleIndexAttr>;
+      return kAttributeIndex<TupleIndexAttr>;
     case Opcode::kSlice:
-      return kIndexOf<SliceAttr>;
+      return kAttributeIndex<SliceAttr>;
     case Opcode::kDynamicSlice:
-      return kIndexOf<DynamicSliceAttr>;
+      return kAttributeIndex<DynamicSliceAttr>;
     case Opcode::kPad:
-      return kIndexOf<PadAttr>;
+      return kAttributeIndex<PadAttr>;
     case Opcode::kDot:
-      return kIndexOf<DotAttr>;
+      return kAttributeIndex<DotAttr>;
     case Opcode::kReduceWindow:
     case Opcode::kSelectAndScatter:
-      return kIndexOf<WindowAttr>;
+      return kAttributeIndex<WindowAttr>;
     case Opcode::kConvolution:
-      return kIndexOf<ConvolutionAttr>;
+      return kAttributeIndex<ConvolutionAttr>;
     case Opcode::kGather:
-      return kIndexOf<GatherAttr>;
+      return kAttributeIndex<GatherAttr>;
     case Opcode::kScatter:
-      return kIndexOf<ScatterAttr>;
+      return kAttributeIndex<ScatterAttr>;
     case Opcode::kCompare:
-      return kIndexOf<CompareAttr>;
+      return kAttributeIndex<CompareAttr>;
     case Opcode::kSort:
-      return kIndexOf<SortAttr>;
+      return kAttributeIndex<SortAttr>;
     case Opcode::kTopK:
-      return kIndexOf<TopKAttr>;
+      return kAttributeIndex<TopKAttr>;
     case Opcode::kAllGather:
     case Opcode::kAllGatherStart:
     case Opcode::kAllReduce:
@@ -70,37 +54,37 @@ size_t AttributeIndexOf(Opcode opcode) {
     case Opcode::kCollectivePermuteStart:
     case Opcode::kRaggedAllToAll:
     case Opcode::kReduceScatter:
-      return kIndexOf<CollectiveAttr>;
+      return kAttributeIndex<CollectiveAttr>;
     case Opcode::kCustomCall:
-      return kIndexOf<CustomCallAttr>;
+      return kAttributeIndex<CustomCallAttr>;
     case Opcode::kRng:
-      return kIndexOf<RngAttr>;
+      return kAttributeIndex<RngAttr>;
     case Opcode::kRngBitGenerator:
-      return kIndexOf<RngBitGeneratorAttr>;
+      return kAttributeIndex<RngBitGeneratorAttr>;
     case Opcode::kRngGetAndUpdateState:
-      return kIndexOf<RngStateAttr>;
+      return kAttributeIndex<RngStateAttr>;
     case Opcode::kFft:
-      return kIndexOf<FftAttr>;
+      return kAttributeIndex<FftAttr>;
     case Opcode::kTriangularSolve:
-      return kIndexOf<TriangularSolveAttr>;
+      return kAttributeIndex<TriangularSolveAttr>;
     case Opcode::kCholesky:
-      return kIndexOf<CholeskyAttr>;
+      return kAttributeIndex<CholeskyAttr>;
     case Opcode::kBatchNormGrad:
     case Opcode::kBatchNormInference:
     case Opcode::kBatchNormTraining:
-      return kIndexOf<BatchNormAttr>;
+      return kAttributeIndex<BatchNormAttr>;
     case Opcode::kReducePrecision:
-      return kIndexOf<ReducePrecisionAttr>;
+      return kAttributeIndex<ReducePrecisionAttr>;
     case Opcode::kFusion:
-      return kIndexOf<FusionAttr>;
+      return kAttributeIndex<FusionAttr>;
     case Opcode::kSend:
     case Opcode::kSendDone:
     case Opcode::kRecv:
     case Opcode::kRecvDone:
-      return kIndexOf<ChannelAttr>;
+      return kAttributeIndex<ChannelAttr>;
     case Opcode::kInfeed:
     case Opcode::kOutfeed:
-      return kIndexOf<FeedAttr>;
+      return kAttributeIndex<FeedAttr>;
     default:
       return 0;
   }

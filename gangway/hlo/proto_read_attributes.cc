@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
+#include "gangway/hlo/attribute_family.h"
 #include "gangway/hlo/attribute_names.h"
 #include "gangway/hlo/proto_attributes.h"
 #include "gangway/hlo/proto_values.h"
@@ -252,7 +253,8 @@ Result ReadReducePrecision(const Proto& proto) {
   return Attributes(ReducePrecisionAttr{proto.exponent_bits(), proto.mantissa_bits()});
 }
 
-Result ReadOutfeed(const Proto& proto) {
+Result ReadFeed(const Proto& proto, Opcode opcode) {
+  if (opcode == Opcode::kInfeed) return Attributes(FeedAttr{proto.infeed_config(), Shape()});
   GW_ASSIGN_OR_RETURN(Shape shape, ReadShape(proto.outfeed_shape()));
   return Attributes(FeedAttr{proto.outfeed_config(), std::move(shape)});
 }
@@ -260,92 +262,68 @@ Result ReadOutfeed(const Proto& proto) {
 }  // namespace
 
 Result ReadAttributes(const Proto& proto, Opcode opcode, absl::Span<Instruction* const> operands) {
-  switch (opcode) {
-    case Opcode::kBroadcast:
-    case Opcode::kConcatenate:
-    case Opcode::kIota:
-    case Opcode::kMap:
-    case Opcode::kReduce:
-    case Opcode::kReverse:
-    case Opcode::kTranspose:
+  if (opcode == Opcode::kRaggedDot || opcode == Opcode::kDomain) {
+    return absl::UnimplementedError(absl::StrCat(OpcodeName(opcode), " is not read from protos"));
+  }
+  switch (AttributeIndexOf(opcode)) {
+    case kAttributeIndex<DimensionsAttr>:
       return ReadDimensions(proto);
-    case Opcode::kGetDimensionSize:
-    case Opcode::kSetDimensionSize:
+    case kAttributeIndex<DimensionAttr>:
       return ReadDimension(proto);
-    case Opcode::kParameter:
+    case kAttributeIndex<ParameterAttr>:
       return Attributes(ParameterAttr{proto.parameter_number()});
-    case Opcode::kConstant:
+    case kAttributeIndex<ConstantAttr>:
       return ReadConstant(proto);
-    case Opcode::kGetTupleElement:
+    case kAttributeIndex<TupleIndexAttr>:
       return Attributes(TupleIndexAttr{proto.tuple_index()});
-    case Opcode::kSlice:
+    case kAttributeIndex<SliceAttr>:
       return ReadSlice(proto);
-    case Opcode::kDynamicSlice:
+    case kAttributeIndex<DynamicSliceAttr>:
       return Attributes(DynamicSliceAttr{ToDims(proto.dynamic_slice_sizes())});
-    case Opcode::kPad:
+    case kAttributeIndex<PadAttr>:
       return ReadPad(proto);
-    case Opcode::kDot:
+    case kAttributeIndex<DotAttr>:
       return ReadDot(proto);
-    case Opcode::kReduceWindow:
-    case Opcode::kSelectAndScatter:
+    case kAttributeIndex<WindowAttr>:
       return Attributes(WindowAttr{ReadWindow(proto.window())});
-    case Opcode::kConvolution:
+    case kAttributeIndex<ConvolutionAttr>:
       return ReadConvolution(proto);
-    case Opcode::kGather:
+    case kAttributeIndex<GatherAttr>:
       return ReadGather(proto);
-    case Opcode::kScatter:
+    case kAttributeIndex<ScatterAttr>:
       return ReadScatter(proto);
-    case Opcode::kCompare:
+    case kAttributeIndex<CompareAttr>:
       return ReadCompare(proto, operands);
-    case Opcode::kSort:
+    case kAttributeIndex<SortAttr>:
       return ReadSort(proto);
-    case Opcode::kTopK:
+    case kAttributeIndex<TopKAttr>:
       return Attributes(TopKAttr{proto.k(), proto.largest()});
-    case Opcode::kAllGather:
-    case Opcode::kAllGatherStart:
-    case Opcode::kAllReduce:
-    case Opcode::kAllReduceStart:
-    case Opcode::kAllToAll:
-    case Opcode::kCollectiveBroadcast:
-    case Opcode::kCollectivePermute:
-    case Opcode::kCollectivePermuteStart:
-    case Opcode::kRaggedAllToAll:
-    case Opcode::kReduceScatter:
+    case kAttributeIndex<CollectiveAttr>:
       return ReadCollective(proto);
-    case Opcode::kCustomCall:
+    case kAttributeIndex<CustomCallAttr>:
       return ReadCustomCall(proto);
-    case Opcode::kRng:
+    case kAttributeIndex<RngAttr>:
       return ReadRng(proto);
-    case Opcode::kRngBitGenerator:
+    case kAttributeIndex<RngBitGeneratorAttr>:
       return ReadRngBits(proto);
-    case Opcode::kRngGetAndUpdateState:
+    case kAttributeIndex<RngStateAttr>:
       return Attributes(RngStateAttr{proto.delta()});
-    case Opcode::kFft:
+    case kAttributeIndex<FftAttr>:
       return ReadFft(proto);
-    case Opcode::kTriangularSolve:
+    case kAttributeIndex<TriangularSolveAttr>:
       return ReadTriangularSolve(proto);
-    case Opcode::kCholesky:
+    case kAttributeIndex<CholeskyAttr>:
       return Attributes(CholeskyAttr{proto.cholesky_options().lower()});
-    case Opcode::kBatchNormGrad:
-    case Opcode::kBatchNormInference:
-    case Opcode::kBatchNormTraining:
+    case kAttributeIndex<BatchNormAttr>:
       return Attributes(BatchNormAttr{proto.epsilon(), proto.feature_index()});
-    case Opcode::kReducePrecision:
+    case kAttributeIndex<ReducePrecisionAttr>:
       return ReadReducePrecision(proto);
-    case Opcode::kFusion:
+    case kAttributeIndex<FusionAttr>:
       return Attributes(FusionAttr{proto.fusion_kind()});
-    case Opcode::kSend:
-    case Opcode::kSendDone:
-    case Opcode::kRecv:
-    case Opcode::kRecvDone:
+    case kAttributeIndex<ChannelAttr>:
       return Attributes(ChannelAttr{proto.channel_id(), proto.is_host_transfer()});
-    case Opcode::kInfeed:
-      return Attributes(FeedAttr{proto.infeed_config(), Shape()});
-    case Opcode::kOutfeed:
-      return ReadOutfeed(proto);
-    case Opcode::kRaggedDot:
-    case Opcode::kDomain:
-      return absl::UnimplementedError(absl::StrCat(OpcodeName(opcode), " is not read from protos"));
+    case kAttributeIndex<FeedAttr>:
+      return ReadFeed(proto, opcode);
     default:
       return Attributes();
   }

@@ -19,7 +19,8 @@ Inside a program, calling a compiled function records a node; outside it runs at
 `client.program.while_loop` are decided at the controller, by values that never come to the client.
 
 `pipeline` and `mesh_split` are wrappers for composing parallelism (GSPMD, sections 3.2 and 3.3), plain JAX for every
-backend. `explain` says why a function communicates, `shardings` how completion lays it out; neither runs it.
+backend. `explain` says why a function communicates, `shardings` how completion lays it out, `simulate` how long it would take
+on thousands of devices; none of them runs it.
 `gangway.checkpoint` has the workers write and read arrays.
 """
 
@@ -28,6 +29,7 @@ import importlib
 from gangway.explanation import Shardings, explain, shardings
 from gangway.mesh_split import mesh_split
 from gangway.pipeline import pipeline
+from gangway.simulation import simulate
 
 # Loaded when first used: they need grpcio, which the wrappers do not.
 _CLIENT = {
@@ -40,7 +42,7 @@ _CLIENT = {
     "connect": "gangway.client",
 }
 
-__all__ = [*_CLIENT, "Shardings", "explain", "mesh_split", "pipeline", "shardings"]
+__all__ = [*_CLIENT, "Shardings", "explain", "mesh_split", "pipeline", "shardings", "simulate"]
 
 
 def __getattr__(name):

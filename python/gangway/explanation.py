@@ -7,20 +7,17 @@ jax.ShapeDtypeStruct with a sharding; functions may be jitted already, with outp
 import ast
 import dataclasses
 import json
-import os
-import pathlib
-import shutil
-import subprocess
 from typing import Any
 
 import jax
-from jax import export
 from jax.sharding import PartitionSpec
+
+from gangway.executable import ask, export_program
 
 
 def explain(f, *args, format="text", options=(), **kwargs):
     """What `gangway explain` says about f(*args, **kwargs): "text", "json" or "html"; `options` are its other flags."""
-    return _explain(_export(f, args, kwargs), format, options)
+    return ask("explain", export_program(f, args, kwargs), [f"--format={format}", *options])
 
 
 @dataclasses.dataclass
@@ -43,10 +40,9 @@ class Shardings:
 
 def shardings(f, *args, **kwargs):
     """How completion lays out the inputs, the outputs and every named array of f(*args, **kwargs)."""
-    exported = _export(f, args, kwargs)
-    told = json.loads(
-        _explain(exported, "json", ["--remedy-seconds=0", "--min-tensor-bytes=0", "--max-tensors=100000"])
-    )
+    exported = export_program(f, args, kwargs)
+    everything = ["--remedy-seconds=0", "--min-tensor-bytes=0", "--max-tensors=100000"]
+    told = json.loads(ask("explain", exported, ["--format=json", *everything]))
     inputs = [None] * len(exported.in_avals)
     for index, tensor in zip(exported.module_kept_var_idx, told["inputs"], strict=True):
         inputs[index] = _spec(tensor["sharding"])
@@ -66,28 +62,6 @@ def shardings(f, *args, **kwargs):
 
 def _leaves(tree):
     return jax.tree_util.tree_leaves_with_path(tree, is_leaf=lambda leaf: isinstance(leaf, PartitionSpec))
-
-
-def _export(f, args, kwargs):
-    jitted = f if hasattr(f, "lower") else jax.jit(f)
-    # Nothing is run, so the platform only decides how the few operations that differ are lowered.
-    return export.export(jitted, platforms=["cpu"])(*args, **kwargs)
-
-
-def _explain(exported, format, options):
-    command = [_executable(), "explain", f"--format={format}", f"--devices={exported.nr_devices}", *options, "-"]
-    done = subprocess.run(command, input=exported.mlir_module_serialized, capture_output=True)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.decode().strip())
-    return done.stdout.decode()
-
-
-def _executable():
-    built = pathlib.Path(__file__).resolve().parents[2] / "build" / "gangway"
-    found = os.environ.get("GANGWAY_BINARY") or (str(built) if built.exists() else shutil.which("gangway"))
-    if not found:
-        raise RuntimeError("no gangway executable: build it, put it on PATH or name it in GANGWAY_BINARY")
-    return found
 
 
 def _spec(text):

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "CLI/CLI.hpp"
+#include "gangway/cli/exit_code.h"
 
 namespace gangway::cli {
 
@@ -28,9 +29,5 @@ void AddCommands(CLI::App& app, Action* action);
 
 // What a controller's tunnel leads to, as both ends name it.
 inline constexpr char kClientsPort[] = "clients", kCallbacksPort[] = "callbacks";
-
-// Exit codes of our own failures; `run` passes its command's code on otherwise.
-inline constexpr int kExitUsage = 2;
-inline constexpr int kExitFailure = 1;
 
 }  // namespace gangway::cli

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -117,14 +116,8 @@ void AddExplainCommand(CLI::App& app, Action* action) {
       ->add_option("--annotate", options->annotations,
                    "Explain the program with an annotation more, INSTRUCTION=P('data', None); may be repeated")
       ->allow_extra_args(false);
-  command->callback([options, action] {
-    *action = [options] {
-      absl::Status status = RunExplain(*options);
-      if (status.ok()) return 0;
-      std::fprintf(stderr, "gangway explain: %s\n", std::string(status.message()).c_str());
-      return kExitFailure;
-    };
-  });
+  command->callback(
+      [options, action] { *action = [options] { return ExitCodeOf(RunExplain(*options), "gangway explain"); }; });
 }
 
 }  // namespace gangway::cli

@@ -55,8 +55,7 @@ passes::PipelineOptions PipelineOptionsOf(const OptOptions& options) {
   if (!options.dump_folder.empty()) {
     pipeline.dump = [folder = options.dump_folder](int64_t step, absl::string_view name, const hlo::Module& module) {
       std::string path = absl::StrFormat("%s/%02d.%s.hlo", folder, step, name);
-      absl::Status status = WriteFile(path, hlo::PrintModule(module));
-      if (!status.ok()) std::fprintf(stderr, "gangway opt: %s\n", std::string(status.message()).c_str());
+      ExitCodeOf(WriteFile(path, hlo::PrintModule(module)), "gangway opt");  // said, and gone on
     };
   }
   return pipeline;
@@ -97,10 +96,7 @@ void AddOptCommand(CLI::App& app, Action* action) {
         PrintPasses();
         return 0;
       }
-      absl::Status status = Opt(*options);
-      if (status.ok()) return 0;
-      std::fprintf(stderr, "gangway opt: %s\n", std::string(status.message()).c_str());
-      return kExitFailure;
+      return ExitCodeOf(Opt(*options), "gangway opt");
     };
   });
 }

@@ -1,6 +1,5 @@
 // gangway partition: a program for one big device in, the program of each device out.
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -114,14 +113,8 @@ void AddPartitionCommand(CLI::App& app, Action* action) {
       "bytes received per device, loop bodies times their trip count; flops; memory; replicated fallbacks");
   AddDeviceOptions(*command, &options->devices);
   command->add_flag("--proto", options->proto, "Write an HloModuleProto instead of text");
-  command->callback([options, action] {
-    *action = [options] {
-      absl::Status status = Partition(*options);
-      if (status.ok()) return 0;
-      std::fprintf(stderr, "gangway partition: %s\n", std::string(status.message()).c_str());
-      return kExitFailure;
-    };
-  });
+  command->callback(
+      [options, action] { *action = [options] { return ExitCodeOf(Partition(*options), "gangway partition"); }; });
 }
 
 }  // namespace gangway::cli

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -29,10 +28,7 @@ struct RunOptions {
   std::vector<std::string> command;
 };
 
-int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "gangway: %s\n", std::string(status.message()).c_str());
-  return kExitFailure;
-}
+int Fail(const absl::Status& status) { return ExitCodeOf(status, "gangway"); }
 
 // What stock JAX needs to find us, without any import in the script.
 std::map<std::string, std::string> ClientEnvironment(const std::string& address, const std::string& python) {

@@ -13,10 +13,7 @@ namespace {
 int Serve(const LocalClusterOptions& options) {
   CatchSignals();
   absl::StatusOr<LocalCluster> cluster = LocalCluster::Start(options);
-  if (!cluster.ok()) {
-    std::fprintf(stderr, "gangway: %s\n", std::string(cluster.status().message()).c_str());
-    return kExitFailure;
-  }
+  if (!cluster.ok()) return ExitCodeOf(cluster.status(), "gangway");
   std::printf("gangway: serving %d devices at %s\n", options.devices, cluster->address().c_str());
   std::printf("gangway: GANGWAY_ADDRESS=%s JAX_PLATFORMS=gangway PYTHONPATH=%s python your_script.py\n",
               cluster->address().c_str(), FindPythonFolder().value_or("python").c_str());
@@ -27,8 +24,7 @@ int Serve(const LocalClusterOptions& options) {
   std::fflush(stdout);
   while (CaughtSignal() == 0) {
     absl::SleepFor(absl::Milliseconds(50));
-    absl::Status status = cluster->Check();
-    if (!status.ok()) std::fprintf(stderr, "gangway: %s\n", std::string(status.message()).c_str());
+    ExitCodeOf(cluster->Check(), "gangway");  // said; the others go on
     if (!cluster->controller_alive()) return kExitFailure;
   }
   cluster->Stop();

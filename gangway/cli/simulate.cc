@@ -1,5 +1,4 @@
 // gangway simulate: how long a program would take on a machine that need not be there.
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,14 +72,8 @@ void AddSimulateCommand(CLI::App& app, Action* action) {
   command->add_option("--program", options->program,
                       "File for the HLO text of one device, in the order that was played");
   command->add_option("--waits", options->waits, "Tell so many waits, the longest")->capture_default_str();
-  command->callback([options, action] {
-    *action = [options] {
-      absl::Status status = RunSimulate(*options);
-      if (status.ok()) return 0;
-      std::fprintf(stderr, "gangway simulate: %s\n", std::string(status.message()).c_str());
-      return kExitFailure;
-    };
-  });
+  command->callback(
+      [options, action] { *action = [options] { return ExitCodeOf(RunSimulate(*options), "gangway simulate"); }; });
 }
 
 }  // namespace gangway::cli

@@ -1,5 +1,4 @@
 // gangway trace: what ran during some seconds, for Perfetto.
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -31,11 +30,7 @@ absl::Status Record(const TraceOptions& options) {
 
 int Trace(const TraceOptions& options) {
   CatchSignals();
-  if (absl::Status status = Record(options); !status.ok()) {
-    std::fprintf(stderr, "gangway trace: %s\n", std::string(status.message()).c_str());
-    return kExitFailure;
-  }
-  return 0;
+  return ExitCodeOf(Record(options), "gangway trace");
 }
 
 }  // namespace

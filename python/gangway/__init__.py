@@ -19,8 +19,8 @@ Inside a program, calling a compiled function records a node; outside it runs at
 `client.program.while_loop` are decided at the controller, by values that never come to the client.
 
 `pipeline` and `mesh_split` are wrappers for composing parallelism (GSPMD, sections 3.2 and 3.3), plain JAX for every
-backend. `explain` says why a function communicates, `shardings` how completion lays it out, `simulate` how long it would take
-on thousands of devices; none of them runs it.
+backend. `explain` says why a function communicates, `shardings` how completion lays it out, `simulate` how long it
+would take on thousands of devices; none of them runs it.
 `gangway.checkpoint` has the workers write and read arrays.
 """
 

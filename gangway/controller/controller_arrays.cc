@@ -235,7 +235,7 @@ Future<Unit> RuntimeController::Enqueued(ArrayId id) {
   };
   auto missing = std::make_shared<Missing>();
   Command command;
-  for (WorkerId worker : producer->progress.graph().nodes[0].workers) {
+  for (WorkerId worker : producer->workers()) {
     const net::RequestId request(next_request_++);
     requests_[request] = {worker, [missing](const net::Fetched& reached) {
                             missing->status.Update(reached.status);

@@ -112,9 +112,7 @@ void RuntimeController::FailHeld(const SessionRecord& session, const absl::Statu
     failed.push_back(command.task);
     ForEachOutput(*command.task, [&](net::BufferId buffer) { missing.insert(buffer); });
   }
-  for (const auto& task : failed) {
-    for (WorkerId worker : task->progress.graph().nodes[0].workers) PartDone(task, worker, status);
-  }
+  for (const auto& task : failed) Fail(task, status);
 }
 
 // Which device has no room, and whose arrays are there.

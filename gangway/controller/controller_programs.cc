@@ -263,7 +263,7 @@ void RuntimeController::DropProgram(ProgramId id) {
 
 // Fills the launch's arguments, keeps and drops. `*poison` gets the error of an argument that failed.
 absl::Status RuntimeController::CheckArguments(const ProgramRecord& program, absl::Span<const ArrayId> arguments,
-                                               const ExecuteOptions& options, net::Launch* launch,
+                                               const ExecuteOptions& options, net::Launch::Order* launch,
                                                absl::Status* poison) {
   const compile::CompiledProgram& compiled = program.program->compiled;
   if (arguments.size() != compiled.parameters.size()) {
@@ -328,8 +328,10 @@ absl::StatusOr<ProgramRecord*> RuntimeController::RunnableProgram(ProgramId id) 
   if (program.program == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat("program ", id.value(), " is not compiled yet"));
   }
-  for (const resource::Share& share : program.deployment->placement) {
-    if (program.deployment->loaded.contains(share.worker)) continue;
+  const Deployment& deployment = *program.deployment;
+  if (deployment.loaded.size() == deployment.placement.size()) return &program;
+  for (const resource::Share& share : deployment.placement) {
+    if (deployment.loaded.contains(share.worker)) continue;
     return absl::UnavailableError(absl::StrCat("program ", program.program->compiled.name, ": worker ",
                                                WorkerName(share.worker), " is lost or still loading it"));
   }
@@ -391,7 +393,7 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
   GW_ASSIGN_OR_RETURN(ProgramRecord * runnable, RunnableProgram(id));
   ProgramRecord& program = *runnable;
   const auto context = [&] { return absl::StrCat("program ", program.program->compiled.name); };
-  net::Launch launch;
+  net::Launch::Order launch;
   absl::Status poison;
   GW_RETURN_IF_ERROR_WITH(CheckArguments(program, arguments, options, &launch, &poison), context());
   if (poison.ok()) {
@@ -413,7 +415,7 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
   ++pending_launches_;
   command.task->use = FindSession(session)->use;
   if (command.task->use != nullptr) ++command.task->use->launches;
-  for (const resource::Share& share : program.deployment->placement) command.messages.push_back({share.worker, launch});
+  command.launch = std::make_shared<const net::Launch::Order>(std::move(launch));
   for (ArrayId made : result.outputs) {
     ArrayRecord& output = *arrays_[made];
     if (IsOftenRead(program, output.output)) output.early = AskFor(output, 0, &command);

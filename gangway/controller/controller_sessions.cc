@@ -53,8 +53,8 @@ void RuntimeController::CloseSession(SessionId id) {
   session->held_uses.clear();
   for (Command& command : held) {
     Forgo(command, closed);
+    if (command.task != nullptr) Fail(command.task, closed);
     for (Command::Outgoing& out : command.messages) {
-      if (command.task != nullptr) PartDone(command.task, out.worker, closed);
       if (std::holds_alternative<net::FreeBuffers>(out.message)) SendTo(out.worker, std::move(out.message), nullptr);
     }
   }
@@ -200,8 +200,8 @@ bool RuntimeController::AdmitLaunch(SessionRecord& session, TaskRecord& task) {
     }
     sched::TenantId& tenant = session.tenants[part.island];
     if (tenant.value() < 0) tenant = SchedulerTenant(session.info, part.island);
-    const sched::Gang gang{GangId(task.id.value()), tenant, part.devices, task.cost};
-    if (SchedulerOf(part.island).Submit(gang, clock_.Now())) ++task.admitted;
+    sched::Gang gang{GangId(task.id.value()), tenant, sched::Devices(task.islands, &part.devices), task.cost};
+    if (SchedulerOf(part.island).Submit(std::move(gang), clock_.Now())) ++task.admitted;
   }
   return true;
 }
@@ -242,10 +242,11 @@ void RuntimeController::Dispatch(Command& command) {
     }
   }
   Together([&] {
-    for (Command::Outgoing& out : command.messages) {
-      if (auto* launch = std::get_if<net::Launch>(&out.message)) launch->report = task->watched || news_due;
-      SendTo(out.worker, std::move(out.message), task);
+    if (command.launch != nullptr) {
+      const net::Launch launch{std::move(command.launch), task->watched || news_due};
+      for (WorkerId worker : task->workers()) SendTo(worker, launch, task);
     }
+    for (Command::Outgoing& out : command.messages) SendTo(out.worker, std::move(out.message), task);
   });
   command.gives_back.clear();
   if (task != nullptr) task->deployment.reset();
@@ -258,20 +259,25 @@ void RuntimeController::Dispatch(Command& command) {
 void RuntimeController::Forgo(const Command& command, const absl::Status& why) {
   for (const Command::Outgoing& out : command.messages) {
     if (net::RequestId request = RequestOf(out.message); request.value() != 0) OnFetched({request, why, {}});
-    const auto* launch = std::get_if<net::Launch>(&out.message);
-    if (launch == nullptr || launch->drop.empty()) continue;
-    net::FreeBuffers donated;
-    for (int64_t index : launch->drop) donated.buffers.push_back(launch->arguments[index]);
-    if (cluster_.worker(out.worker).alive) SendTo(out.worker, std::move(donated), nullptr);
+  }
+  if (command.launch == nullptr || command.launch->drop.empty()) return;
+  net::FreeBuffers donated;
+  for (int64_t index : command.launch->drop) donated.buffers.push_back(command.launch->arguments[index]);
+  for (WorkerId worker : command.task->workers()) {
+    if (cluster_.worker(worker).alive) SendTo(worker, donated, nullptr);
   }
 }
 
 // Somebody waits for a task: its workers are to tell as soon as it is over.
 void RuntimeController::Watch(TaskRecord& task) {
   if (std::exchange(task.watched, true) || !task.dispatched || task.over) return;
-  for (WorkerId worker : task.progress.graph().nodes[0].workers) {
+  for (WorkerId worker : task.workers()) {
     if (task.progress.IsOpen(dataflow::NodeId(0), worker)) SendTo(worker, net::WatchTasks{{task.id}}, nullptr);
   }
+}
+
+void RuntimeController::Fail(const std::shared_ptr<TaskRecord>& task, const absl::Status& status) {
+  for (WorkerId worker : task->workers()) PartDone(task, worker, status);
 }
 
 void RuntimeController::PartDone(const std::shared_ptr<TaskRecord>& task, WorkerId worker, const absl::Status& status,
@@ -288,7 +294,7 @@ void RuntimeController::PartDone(const std::shared_ptr<TaskRecord>& task, Worker
     }
     poison.status = task->error;
     poison.task = task->id;
-    for (WorkerId other : task->progress.graph().nodes[0].workers) {
+    for (WorkerId other : task->workers()) {
       if (other != worker && cluster_.worker(other).alive) SendTo(other, poison, nullptr);
     }
   }

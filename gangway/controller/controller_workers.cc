@@ -220,9 +220,11 @@ void RuntimeController::OnHostCall(const WorkerLink& link, const net::HostCall& 
 
 void RuntimeController::SendTo(WorkerId worker, net::Message message, const std::shared_ptr<TaskRecord>& task) {
   WorkerLink& link = *links_[worker.value()];
-  absl::Status sent = absl::UnavailableError(absl::StrCat("worker ", link.name, " is lost"));
+  absl::Status sent;
   const net::RequestId request = RequestOf(message);
-  if (!link.lost) {
+  if (link.lost) {
+    sent = absl::UnavailableError(absl::StrCat("worker ", link.name, " is lost"));
+  } else {
     FlushFrees(link);
     link.gathers_launches |= std::holds_alternative<net::Launch>(message);
     sent = link.channel->SendLater(std::move(message));

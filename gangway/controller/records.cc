@@ -46,10 +46,11 @@ void ForEachOutput(const TaskRecord& task, absl::FunctionRef<void(net::BufferId)
 
 void ForEachBuffer(const Command& command, absl::FunctionRef<void(net::BufferId)> f) {
   if (command.task != nullptr) ForEachOutput(*command.task, f);
+  if (command.launch != nullptr) {
+    for (net::BufferId argument : command.launch->arguments) f(argument);
+  }
   for (const Command::Outgoing& out : command.messages) {
-    if (auto* launch = std::get_if<net::Launch>(&out.message)) {
-      for (net::BufferId argument : launch->arguments) f(argument);
-    } else if (auto* copy = std::get_if<net::CopyBuffer>(&out.message)) {
+    if (auto* copy = std::get_if<net::CopyBuffer>(&out.message)) {
       for (const auto& part : copy->parts) f(part.source);
       for (const auto& send : copy->sends) f(send.source);
     } else if (auto* fetch = std::get_if<net::FetchShard>(&out.message)) {

@@ -85,6 +85,8 @@ struct TaskRecord {
   absl::Time submitted, dispatched_at = absl::InfinitePast();  // a launch's
 
   explicit TaskRecord(std::shared_ptr<const dataflow::Graph> graph) : progress(std::move(graph)) {}
+  // All that have a part in it.
+  const std::vector<WorkerId>& workers() const { return progress.graph().nodes[0].workers; }
 };
 
 // What one device holds for several arrays. It is theirs together: donated or deleted through one, it is gone for all.
@@ -150,6 +152,8 @@ struct Command {
     WorkerId worker;
     net::Message message;
   };
+  // The task's launch, first to all its workers; null: it is none.
+  std::shared_ptr<const net::Launch::Order> launch;
   std::vector<Outgoing> messages;
   std::shared_ptr<TaskRecord> task;  // whose messages they are; null for questions and frees
   // What the task makes takes this memory, all on the same devices, and `scratch` on each while it runs.

@@ -12,6 +12,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "gangway/base/strand.h"
@@ -128,9 +129,9 @@ class RuntimeController final : public Controller {
     WorkerId id{-1};   // -1 until then
     absl::Time last_heard;
     net::Heartbeat beat;
-    std::vector<net::BufferId> unfreed;   // to be freed with the next message
-    std::string fabric;                   // its end of the data plane; empty: none
-    absl::flat_hash_set<WorkerId> peers;  // it has been told of
+    absl::InlinedVector<net::BufferId, 2> unfreed;  // to be freed with the next message
+    std::string fabric;                             // its end of the data plane; empty: none
+    absl::flat_hash_set<WorkerId> peers;            // it has been told of
     bool lost = false;
     absl::Time leaves_since = absl::InfiniteFuture();
     // What is to leave together: some of it waits in the channel, launches among it.
@@ -189,6 +190,8 @@ class RuntimeController final : public Controller {
                                       std::shared_ptr<const dataflow::Graph> graph);
   void PartDone(const std::shared_ptr<TaskRecord>& task, WorkerId worker, const absl::Status& status,
                 absl::Duration took = absl::ZeroDuration());
+  // All parts of the task.
+  void Fail(const std::shared_ptr<TaskRecord>& task, const absl::Status& status);
   void Watch(TaskRecord& task);
   // A launch is over: into the journal (controller_observe.cc).
   void Note(const TaskRecord& task);
@@ -278,7 +281,7 @@ class RuntimeController final : public Controller {
   void Inspect(SessionId session, ProgramRecord& program, const std::vector<ArrayId>& outputs);
   void Judge(const Inspection& inspection);
   absl::Status CheckArguments(const ProgramRecord& program, absl::Span<const ArrayId> arguments,
-                              const ExecuteOptions& options, net::Launch* launch, absl::Status* poison);
+                              const ExecuteOptions& options, net::Launch::Order* launch, absl::Status* poison);
 
   const ControllerOptions options_;
   std::unique_ptr<Strand> own_loop_;

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "gangway/base/strong_id.h"
 #include "gangway/net/fabric.h"
@@ -214,14 +216,19 @@ struct CopyBuffer {
 
 // One run of a program on all its devices of this worker. Output i is buffer first_output + i.
 struct Launch {
-  TaskId task;
-  ProgramId program;
-  std::vector<BufferId> arguments;
-  BufferId first_output;
-  std::vector<int64_t> keep;  // arguments that must survive although the program donates them; ascending
-  std::vector<int64_t> drop;  // arguments that are gone after this launch: donated ones; ascending
-  bool report = false;        // tell at once when it is over
-  friend bool operator==(const Launch&, const Launch&) = default;
+  // The same for all workers of the program: their messages share it.
+  struct Order {
+    TaskId task;
+    ProgramId program;
+    std::vector<BufferId> arguments;
+    BufferId first_output;
+    std::vector<int64_t> keep;  // arguments that must survive although the program donates them; ascending
+    std::vector<int64_t> drop;  // arguments that are gone after this launch: donated ones; ascending
+    friend bool operator==(const Order&, const Order&) = default;
+  };
+  std::shared_ptr<const Order> order;  // never null
+  bool report = false;                 // tell at once when it is over
+  friend bool operator==(const Launch& a, const Launch& b) { return *a.order == *b.order && a.report == b.report; }
 };
 
 struct FetchShard {
@@ -234,7 +241,7 @@ struct FetchShard {
 
 // Forgets buffers; launches queued before still see them. Unknown ids are ignored.
 struct FreeBuffers {
-  std::vector<BufferId> buffers;
+  absl::InlinedVector<BufferId, 2> buffers;
   friend bool operator==(const FreeBuffers&, const FreeBuffers&) = default;
 };
 

@@ -31,7 +31,7 @@ void GangScheduler::RemoveTenant(TenantId id) {
 }
 
 bool GangScheduler::HasRoom(const Gang& gang) const {
-  for (int device : gang.devices) {
+  for (int device : *gang.devices) {
     const Load& load = load_[device];
     if (load.launches >= options_.lookahead) return false;
     if (load.launches >= kAlways && load.time >= options_.horizon) return false;
@@ -43,7 +43,7 @@ bool GangScheduler::Submit(Gang gang, absl::Time now) {
   auto it = tenants_.find(gang.tenant);
   GW_CHECK(it != tenants_.end(), "gang of an unknown tenant");
   Tenant& tenant = it->second;
-  for (int device : gang.devices) {
+  for (int device : *gang.devices) {
     if (device >= static_cast<int>(load_.size())) load_.resize(device + 1);
   }
   // Whoever had nothing waiting does not save up the time it did not use.
@@ -62,7 +62,7 @@ bool GangScheduler::Submit(Gang gang, absl::Time now) {
 }
 
 void GangScheduler::Admit(Gang gang, Tenant& tenant, absl::Time now) {
-  for (int device : gang.devices) {
+  for (int device : *gang.devices) {
     ++load_[device].launches;
     load_[device].time += gang.cost;
   }
@@ -89,7 +89,7 @@ std::vector<GangId> GangScheduler::AdmitWaiting(absl::Time now) {
     for (Tenant* tenant : order) {
       Gang& head = tenant->waiting.front();
       auto is_reserved = [&](int device) { return reserved[device]; };
-      if (HasRoom(head) && std::none_of(head.devices.begin(), head.devices.end(), is_reserved)) {
+      if (HasRoom(head) && std::none_of(head.devices->begin(), head.devices->end(), is_reserved)) {
         admitted.push_back(head.id);
         Gang gang = std::move(head);
         tenant->waiting.pop_front();
@@ -98,7 +98,7 @@ std::vector<GangId> GangScheduler::AdmitWaiting(absl::Time now) {
         progress = true;  // its pass has changed: look at all of them again
         break;
       }
-      for (int device : head.devices) reserved[device] = true;
+      for (int device : *head.devices) reserved[device] = true;
     }
   }
   return admitted;
@@ -108,7 +108,7 @@ std::vector<GangId> GangScheduler::Finished(GangId gang, absl::Time now, std::op
   auto it = under_way_.find(gang);
   if (it == under_way_.end()) return {};
   const UnderWay& over = it->second;
-  for (int device : over.devices) {
+  for (int device : *over.devices) {
     --load_[device].launches;
     load_[device].time -= over.cost;
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,11 +28,14 @@ struct SchedulerOptions {
   size_t log_capacity = 4096;
 };
 
+// Any numbering, the same for all gangs of the island. Shared: a program's gangs have the same ones.
+using Devices = std::shared_ptr<const std::vector<int>>;
+
 // One launch of a program: it takes its devices together.
 struct Gang {
   GangId id;
   TenantId tenant;
-  std::vector<int> devices;                // any numbering, the same for all gangs of the island
+  Devices devices;                         // never null
   absl::Duration cost = absl::Seconds(1);  // expected device time
 };
 
@@ -83,7 +87,7 @@ class GangScheduler {
     absl::Duration time;
   };
   struct UnderWay {
-    std::vector<int> devices;
+    Devices devices;
     TenantId tenant;
     absl::Duration cost;
   };

@@ -14,13 +14,15 @@ using testing::IsEmpty;
 
 const absl::Time kNow = absl::UnixEpoch();
 
+Devices On(std::vector<int> devices) { return std::make_shared<const std::vector<int>>(std::move(devices)); }
+
 TEST(GangSchedulerTest, FirstComeFirstServedUpToTheLookahead) {
   GangScheduler scheduler({.lookahead = 2});
   TenantId tenant = scheduler.AddTenant("a", 1);
-  EXPECT_TRUE(scheduler.Submit({GangId(1), tenant, {0, 1}}, kNow));
-  EXPECT_TRUE(scheduler.Submit({GangId(2), tenant, {0}}, kNow));
-  EXPECT_FALSE(scheduler.Submit({GangId(3), tenant, {0, 1}}, kNow));
-  EXPECT_FALSE(scheduler.Submit({GangId(4), tenant, {1}}, kNow)) << "a tenant's gangs stay in order";
+  EXPECT_TRUE(scheduler.Submit({GangId(1), tenant, On({0, 1})}, kNow));
+  EXPECT_TRUE(scheduler.Submit({GangId(2), tenant, On({0})}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(3), tenant, On({0, 1})}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(4), tenant, On({1})}, kNow)) << "a tenant's gangs stay in order";
   EXPECT_THAT(scheduler.Finished(GangId(2), kNow), ElementsAre(GangId(3)));
   EXPECT_THAT(scheduler.Finished(GangId(1), kNow), ElementsAre(GangId(4)));
   EXPECT_THAT(scheduler.Finished(GangId(1), kNow), IsEmpty()) << "told twice";
@@ -30,10 +32,10 @@ TEST(GangSchedulerTest, FirstComeFirstServedUpToTheLookahead) {
 TEST(GangSchedulerTest, AGangThatWaitsKeepsItsDevices) {
   GangScheduler scheduler({.lookahead = 1});
   TenantId a = scheduler.AddTenant("a", 1), b = scheduler.AddTenant("b", 1), c = scheduler.AddTenant("c", 1);
-  EXPECT_TRUE(scheduler.Submit({GangId(1), a, {0}}, kNow));
-  EXPECT_FALSE(scheduler.Submit({GangId(2), b, {0, 1}}, kNow));
-  EXPECT_FALSE(scheduler.Submit({GangId(3), c, {1}}, kNow)) << "would starve the wide gang";
-  EXPECT_TRUE(scheduler.Submit({GangId(4), a, {2}}, kNow)) << "other devices: passes";
+  EXPECT_TRUE(scheduler.Submit({GangId(1), a, On({0})}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(2), b, On({0, 1})}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(3), c, On({1})}, kNow)) << "would starve the wide gang";
+  EXPECT_TRUE(scheduler.Submit({GangId(4), a, On({2})}, kNow)) << "other devices: passes";
   EXPECT_THAT(scheduler.Finished(GangId(1), kNow), ElementsAre(GangId(2)));
   EXPECT_THAT(scheduler.Finished(GangId(2), kNow), ElementsAre(GangId(3)));
 }
@@ -48,7 +50,7 @@ TEST(GangSchedulerTest, SharesFollowTheWeights) {
   auto submit = [&](TenantId tenant) {
     GangId id(++next);
     owner[id] = tenant;
-    if (scheduler.Submit({id, tenant, {0}}, kNow)) running.push_back(id);
+    if (scheduler.Submit({id, tenant, On({0})}, kNow)) running.push_back(id);
   };
   for (auto& [tenant, weight] : weights) {
     for (int i = 0; i < 3; ++i) submit(tenant);
@@ -67,11 +69,11 @@ TEST(GangSchedulerTest, SharesFollowTheWeights) {
 TEST(GangSchedulerTest, AWaitingGangCanBeCancelledAndATenantLeave) {
   GangScheduler scheduler({.lookahead = 1});
   TenantId a = scheduler.AddTenant("a", 1), b = scheduler.AddTenant("b", 1), c = scheduler.AddTenant("c", 1);
-  EXPECT_TRUE(scheduler.Submit({GangId(1), a, {0}}, kNow));
-  EXPECT_FALSE(scheduler.Submit({GangId(2), b, {0, 1}}, kNow));
-  EXPECT_FALSE(scheduler.Submit({GangId(3), c, {1}}, kNow));
+  EXPECT_TRUE(scheduler.Submit({GangId(1), a, On({0})}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(2), b, On({0, 1})}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(3), c, On({1})}, kNow));
   EXPECT_THAT(scheduler.Cancel(GangId(2), kNow), ElementsAre(GangId(3)));
-  EXPECT_FALSE(scheduler.Submit({GangId(4), a, {0}}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(4), a, On({0})}, kNow));
   scheduler.RemoveTenant(a);
   EXPECT_EQ(scheduler.waiting(), 0);
   EXPECT_THAT(scheduler.Finished(GangId(1), kNow), IsEmpty());
@@ -99,7 +101,7 @@ TEST(GangSchedulerTest, RandomStreamsEnd) {
         if (random() % 2) devices.push_back(d);
       }
       if (devices.empty()) devices.push_back(0);
-      if (scheduler.Submit({GangId(id), tenants[id % 3], devices}, kNow)) admit({GangId(id)});
+      if (scheduler.Submit({GangId(id), tenants[id % 3], On(devices)}, kNow)) admit({GangId(id)});
       while (!running.empty() && random() % 2) {
         std::swap(running[random() % running.size()], running.back());
         GangId done = running.back();
@@ -130,7 +132,7 @@ TEST(GangSchedulerTest, SharesAreOfMeasuredDeviceTime) {
   auto submit = [&](TenantId tenant) {
     const GangId id(next++);
     of[id] = tenant;
-    return scheduler.Submit({id, tenant, {0}, absl::Milliseconds(1)}, kNow) ? id : GangId(0);
+    return scheduler.Submit({id, tenant, On({0}), absl::Milliseconds(1)}, kNow) ? id : GangId(0);
   };
   GangId running = submit(a);
   for (int i = 0; i < 200; ++i) {
@@ -153,22 +155,22 @@ TEST(GangSchedulerTest, TheHorizonBoundsExpectedTime) {
   GangScheduler scheduler({.horizon = absl::Milliseconds(20)});
   TenantId a = scheduler.AddTenant("a", 1);
   for (uint64_t i = 0; i < 4; ++i) {
-    EXPECT_TRUE(scheduler.Submit({GangId(i), a, {0}, absl::Milliseconds(5)}, kNow)) << i;
+    EXPECT_TRUE(scheduler.Submit({GangId(i), a, On({0}), absl::Milliseconds(5)}, kNow)) << i;
   }
-  EXPECT_FALSE(scheduler.Submit({GangId(4), a, {0}, absl::Milliseconds(5)}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(4), a, On({0}), absl::Milliseconds(5)}, kNow));
   // Long ones still have one that is ready when the other is over.
-  EXPECT_TRUE(scheduler.Submit({GangId(10), scheduler.AddTenant("b", 1), {1}, absl::Seconds(1)}, kNow));
-  EXPECT_TRUE(scheduler.Submit({GangId(11), scheduler.AddTenant("c", 1), {1}, absl::Seconds(1)}, kNow));
-  EXPECT_FALSE(scheduler.Submit({GangId(12), scheduler.AddTenant("d", 1), {1}, absl::Seconds(1)}, kNow));
+  EXPECT_TRUE(scheduler.Submit({GangId(10), scheduler.AddTenant("b", 1), On({1}), absl::Seconds(1)}, kNow));
+  EXPECT_TRUE(scheduler.Submit({GangId(11), scheduler.AddTenant("c", 1), On({1}), absl::Seconds(1)}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(12), scheduler.AddTenant("d", 1), On({1}), absl::Seconds(1)}, kNow));
 }
 
 TEST(GangSchedulerTest, PrioritiesGoFirst) {
   GangScheduler scheduler({.lookahead = 1});
   TenantId a = scheduler.AddTenant("a", 100), urgent = scheduler.AddTenant("urgent", 1, 5);
-  EXPECT_TRUE(scheduler.Submit({GangId(1), urgent, {0}}, kNow));
-  EXPECT_FALSE(scheduler.Submit({GangId(2), a, {0}}, kNow));
-  EXPECT_FALSE(scheduler.Submit({GangId(3), urgent, {0}}, kNow));
-  EXPECT_FALSE(scheduler.Submit({GangId(4), urgent, {0}}, kNow));
+  EXPECT_TRUE(scheduler.Submit({GangId(1), urgent, On({0})}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(2), a, On({0})}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(3), urgent, On({0})}, kNow));
+  EXPECT_FALSE(scheduler.Submit({GangId(4), urgent, On({0})}, kNow));
   EXPECT_THAT(scheduler.Finished(GangId(1), kNow), ElementsAre(GangId(3)));
   EXPECT_THAT(scheduler.Finished(GangId(3), kNow), ElementsAre(GangId(4)));
   EXPECT_THAT(scheduler.Finished(GangId(4), kNow), ElementsAre(GangId(2)));

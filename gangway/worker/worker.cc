@@ -236,7 +236,7 @@ void Worker::On(net::ExpectBuffer message) {
 
 // One launch under way: everything its parts need, whatever is freed meanwhile.
 struct Worker::Run {
-  net::Launch launch;
+  std::shared_ptr<const net::Launch::Order> order;
   std::shared_ptr<Program> program;
   std::shared_ptr<collective::Gang> gang;
   std::shared_ptr<Task> task;
@@ -281,8 +281,8 @@ void Worker::On(net::HostCallAnswer message) {
 
 void Worker::On(net::Launch message) {
   auto run = std::make_shared<Run>();
-  run->launch = std::move(message);
-  const net::Launch& launch = run->launch;
+  run->order = std::move(message.order);
+  const net::Launch::Order& launch = *run->order;
   auto it = programs_.find(launch.program);
   absl::Status status;
   if (it == programs_.end()) {
@@ -292,7 +292,7 @@ void Worker::On(net::Launch message) {
     status = run->program->status;
   }
   const int parts = status.ok() ? static_cast<int>(run->program->partitions.size()) : 1;
-  run->task = ledger_.Begin(launch.task, parts, launch.report);
+  run->task = ledger_.Begin(launch.task, parts, message.report);
   run->callbacks = std::make_shared<ClientCalls>(options_.loop, self_, launch.task);
   if (status.ok()) {
     status = StartRun(run);
@@ -307,7 +307,7 @@ void Worker::On(net::Launch message) {
 }
 
 absl::Status Worker::StartRun(const std::shared_ptr<Run>& run) {
-  const net::Launch& launch = run->launch;
+  const net::Launch::Order& launch = *run->order;
   Program& program = *run->program;
   const size_t num_outputs = program.executable->outputs().size();
   for (size_t i = 0; i < num_outputs; ++i) {
@@ -370,13 +370,13 @@ void Worker::RunPart(const std::shared_ptr<Run>& run, const net::LoadProgram::Pa
     buffers.push_back(*std::move(value));
   }
   device::ExecuteOptions options;
-  options.launch = {static_cast<int64_t>(run->launch.task.value()), part.partition, run->program->num_partitions,
+  options.launch = {static_cast<int64_t>(run->order->task.value()), part.partition, run->program->num_partitions,
                     run->gang, run->callbacks};
-  options.keep_inputs = KeepOf(run->launch, buffers);
+  options.keep_inputs = KeepOf(*run->order, buffers);
   device::Execution execution =
       run->program->executable->Execute(*options_.client->devices()[part.device], buffers, options);
   for (size_t i = 0; i < execution.outputs.size(); ++i) {
-    (void)store_.Put(net::BufferId(run->launch.first_output.value() + i), part.device,
+    (void)store_.Put(net::BufferId(run->order->first_output.value() + i), part.device,
                      store::Shard(std::move(execution.outputs[i])));
   }
   execution.done.OnReady([task = run->task, busy = busy_[part.device], clock = options_.clock,
@@ -390,7 +390,7 @@ void Worker::RunPart(const std::shared_ptr<Run>& run, const net::LoadProgram::Pa
 void Worker::FailPart(const std::shared_ptr<Run>& run, int device, const absl::Status& status) {
   if (run->gang != nullptr) run->gang->Poison(status);  // the others must not wait for this one
   for (size_t i = 0; i < run->program->executable->outputs().size(); ++i) {
-    (void)store_.Put(net::BufferId(run->launch.first_output.value() + i), device, store::Shard(status));
+    (void)store_.Put(net::BufferId(run->order->first_output.value() + i), device, store::Shard(status));
   }
   run->task->PartDone(status);
 }
@@ -457,7 +457,8 @@ std::shared_ptr<const void> Worker::Loan(const device::BufferRef& buffer) {
   return loan;
 }
 
-std::vector<int64_t> Worker::KeepOf(const net::Launch& launch, const std::vector<device::BufferRef>& inputs) const {
+std::vector<int64_t> Worker::KeepOf(const net::Launch::Order& launch,
+                                    const std::vector<device::BufferRef>& inputs) const {
   std::vector<int64_t> keep = launch.keep;
   if (loans_.empty()) return keep;
   for (int64_t index : launch.drop) {

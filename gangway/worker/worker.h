@@ -33,7 +33,7 @@ struct WorkerOptions {
   // None of these is owned; all outlive the worker.
   device::Client* client = nullptr;
   collective::GangKeeper* gangs = nullptr;
-  Executor* compile = nullptr;  // where programs are compiled, which takes long
+  Executor* compile = nullptr;  // where what takes long is done: programs are compiled, memory is prepared
   const Clock* clock = nullptr;
   absl::Duration heartbeat = absl::Seconds(1);
   int64_t device_memory = 0;  // bytes of each device that clients may use; 0: as many as the device has
@@ -123,7 +123,7 @@ class Worker {
   // later may run before the value is read.
   std::shared_ptr<const void> Loan(const device::BufferRef& buffer);
   // The arguments of a launch that must not be donated: those it says, and those on loan.
-  std::vector<int64_t> KeepOf(const net::Launch& launch, const std::vector<device::BufferRef>& inputs) const;
+  std::vector<int64_t> KeepOf(const net::Launch::Order& launch, const std::vector<device::BufferRef>& inputs) const;
   bool IsDevice(int device) const { return device >= 0 && device < num_devices_; }
   void Send(net::Message message) { (void)channel_->Send(std::move(message)); }
   void Closed(const absl::Status& reason);

@@ -101,7 +101,7 @@ TEST(ScaleTest, WorkGrowsWithTheHostsAndNoFaster) {
   EXPECT_EQ(many.messages, 64) << "one for each worker";
   EXPECT_LE(many.turns, 8 * few.turns);
   EXPECT_LE(many.allocations, 8 * few.allocations);
-  EXPECT_LE(many.allocations, 64 * 24) << "for each host";
+  EXPECT_LE(many.allocations, 64 * 20) << "for each host";
 }
 
 }  // namespace

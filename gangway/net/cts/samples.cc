@@ -47,8 +47,11 @@ std::vector<Message> SampleMessages() {
                  {{BufferId(16), 1, PeerId(2), 5}},
                  {{PeerId(1), 6, {2, 3}, {0, 1}}},
                  DType::kF32},
-      Launch{TaskId(18), ProgramId(19), {BufferId(20), BufferId(21)}, BufferId(22), {0}, {1, 2}, true},
-      Launch{TaskId(18), ProgramId(19), {}, BufferId(0), {}, {}, false},
+      Launch{std::make_shared<const Launch::Order>(
+                 Launch::Order{TaskId(18), ProgramId(19), {BufferId(20), BufferId(21)}, BufferId(22), {0}, {1, 2}}),
+             true},
+      Launch{std::make_shared<const Launch::Order>(Launch::Order{TaskId(18), ProgramId(19), {}, BufferId(0), {}, {}}),
+             false},
       FetchShard{RequestId(23), BufferId(24), 3},
       FetchShard{RequestId(23), BufferId(24), 3, true},
       FreeBuffers{{BufferId(25), BufferId(26)}},

@@ -242,12 +242,13 @@ class FrameWriter {
   }
   void Put(const Launch& m, wire::Message* out) {
     auto* to = out->mutable_launch();
-    to->set_task(m.task.value());
-    to->set_program(m.program.value());
-    for (BufferId id : m.arguments) to->add_arguments(id.value());
-    to->set_first_output(m.first_output.value());
-    to->mutable_keep()->Add(m.keep.begin(), m.keep.end());
-    to->mutable_drop()->Add(m.drop.begin(), m.drop.end());
+    const Launch::Order& order = *m.order;
+    to->set_task(order.task.value());
+    to->set_program(order.program.value());
+    for (BufferId id : order.arguments) to->add_arguments(id.value());
+    to->set_first_output(order.first_output.value());
+    to->mutable_keep()->Add(order.keep.begin(), order.keep.end());
+    to->mutable_drop()->Add(order.drop.begin(), order.drop.end());
     to->set_report(m.report);
   }
   void Put(const FetchShard& m, wire::Message* out) {
@@ -466,19 +467,16 @@ class BatchParser {
         return TakeCopy(m.copy_buffer());
       case wire::Message::kLaunch: {
         const auto& l = m.launch();
-        return Launch{TaskId(l.task()),
-                      ProgramId(l.program()),
-                      Ids<BufferId>(l.arguments()),
-                      BufferId(l.first_output()),
-                      Values<int64_t>(l.keep()),
-                      Values<int64_t>(l.drop()),
+        return Launch{std::make_shared<const Launch::Order>(Launch::Order{
+                          TaskId(l.task()), ProgramId(l.program()), Ids<BufferId>(l.arguments()),
+                          BufferId(l.first_output()), Values<int64_t>(l.keep()), Values<int64_t>(l.drop())}),
                       l.report()};
       }
       case wire::Message::kFetchShard:
         return FetchShard{RequestId(m.fetch_shard().request()), BufferId(m.fetch_shard().buffer()),
                           m.fetch_shard().device(), m.fetch_shard().digest()};
       case wire::Message::kFreeBuffers:
-        return FreeBuffers{Ids<BufferId>(m.free_buffers().buffers())};
+        return TakeFree(m.free_buffers());
       case wire::Message::kPoisonBuffers:
         return PoisonBuffers{Ids<BufferId>(m.poison_buffers().buffers()), FromWire(m.poison_buffers().status()),
                              TaskId(m.poison_buffers().task())};
@@ -519,6 +517,12 @@ class BatchParser {
     to.participants.assign(from.participants().begin(), from.participants().end());
     for (int32_t owner : from.owners()) to.owners.push_back(PeerId(owner));
     return to;
+  }
+
+  static Message TakeFree(const wire::FreeBuffers& from) {
+    FreeBuffers free;
+    for (uint64_t id : from.buffers()) free.buffers.push_back(BufferId(id));
+    return free;
   }
 
   static Message TakeCopy(const wire::CopyBuffer& from) {

@@ -48,6 +48,7 @@ class Mailbox {
       return absl::InternalError(absl::StrCat("parcel ", label.ToString(), " is received twice"));
     }
     box.wanted = std::move(wanted);
+    ++awaited_;
     return std::optional<Early>();
   }
 
@@ -61,6 +62,7 @@ class Mailbox {
     if (box.wanted.done != nullptr) {
       std::optional<Wanted> wanted = std::move(box.wanted);
       boxes_.erase({from, label});
+      --awaited_;
       return wanted;
     }
     *dropped = box.early.has_value();  // sent twice
@@ -93,6 +95,8 @@ class Mailbox {
   }
 
   size_t size() const { return boxes_.size(); }
+  // Receives that wait for their parcels.
+  size_t awaited() const { return awaited_; }
 
  private:
   // Parcels of a subject that failed may be on their way for a while; this many failures back they are known.
@@ -114,7 +118,10 @@ class Mailbox {
     Ended ended;
     absl::erase_if(boxes_, [&](auto& entry) {
       if (!condition(entry.first)) return false;
-      if (entry.second.wanted.done != nullptr) ended.receives.push_back(std::move(entry.second.wanted.done));
+      if (entry.second.wanted.done != nullptr) {
+        ended.receives.push_back(std::move(entry.second.wanted.done));
+        --awaited_;
+      }
       if (entry.second.early.has_value()) ended.parcels.push_back(*std::move(entry.second.early));
       return true;
     });
@@ -122,6 +129,7 @@ class Mailbox {
   }
 
   absl::flat_hash_map<Place, Box> boxes_;
+  size_t awaited_ = 0;
   absl::flat_hash_map<PeerId, absl::Status> gone_;
   uint64_t newest_ = 0;                                    // subject of which this end received anything
   absl::flat_hash_map<uint64_t, absl::Status> abandoned_;  // usually empty

@@ -1,6 +1,7 @@
 #include "gangway/net/ucx/ucx_fabric.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <ucp/api/ucp.h>
 
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "gangway/base/status.h"
 #include "gangway/net/introduced_fabric.h"
 #include "gangway/net/mailbox.h"
@@ -24,6 +26,9 @@ namespace {
 
 constexpr unsigned kParcel = 1;  // the active message that carries one
 constexpr int kIdleMs = 1000;    // a look at the peers' health at least so often
+// While a parcel is waited for the network is looked at for so long before the thread sleeps: it often comes sooner
+// than a sleeping thread wakes up. Whoever else wants the core gets it.
+constexpr absl::Duration kLookOut = absl::Microseconds(50);
 
 absl::Status ToStatus(ucs_status_t status, absl::string_view what) {
   if (status == UCS_OK) return absl::OkStatus();
@@ -416,19 +421,26 @@ void UcxFabric::BrokenCallback(void* user, ucp_ep_h endpoint, ucs_status_t statu
 }
 
 void UcxFabric::Progress() {
+  absl::Time sleep_after = absl::InfinitePast();
   while (true) {
     Calls calls;
-    bool idle = false;
+    bool idle = false, moved = false;
     {
       absl::MutexLock lock(&mutex_);
       if (stopping_) return;
-      while (calls_.empty() && ucp_worker_progress(worker_) > 0) {
-      }
+      while (calls_.empty() && ucp_worker_progress(worker_) > 0) moved = true;
       calls = TakeCalls();
-      if (calls.empty()) idle = ucp_worker_arm(worker_) == UCS_OK;
+      const bool awaits = !under_way_.empty() || mailbox_.awaited() > 0;
+      if (calls.empty() && !moved && (!awaits || absl::Now() > sleep_after)) {
+        idle = ucp_worker_arm(worker_) == UCS_OK;
+      }
     }
+    if (moved || !calls.empty() || idle) sleep_after = absl::Now() + kLookOut;
     CallAll(std::move(calls));
-    if (!idle) continue;
+    if (!idle) {
+      sched_yield();
+      continue;
+    }
     pollfd event = {event_fd_, POLLIN, 0};
     poll(&event, 1, kIdleMs);
   }

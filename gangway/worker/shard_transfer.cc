@@ -1,5 +1,7 @@
 #include "gangway/worker/shard_transfer.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -13,6 +15,9 @@ namespace {
 
 constexpr size_t kPiece = 4 << 20;
 constexpr size_t kAlignment = 64;
+constexpr size_t kHugePage = 2 << 20;
+// Memory for so many bytes comes fresh from the system: to make and zero its pages takes about as long as to fill them.
+constexpr size_t kFresh = 16 << 20;
 // Beyond what any array has; keeps a malformed message from overflowing.
 constexpr int kMaxDims = 64;
 
@@ -40,6 +45,23 @@ class Pieces {
   absl::Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
+
+ShardBytes Allocate(size_t size) {
+  const size_t alignment = size < kFresh ? kAlignment : kHugePage;
+  ShardBytes bytes(std::aligned_alloc(alignment, (size / alignment + 1) * alignment), std::free);
+  if (bytes != nullptr && size >= kFresh) (void)madvise(bytes.get(), size, MADV_HUGEPAGE);
+  return bytes;
+}
+
+// Makes the pages ahead of who writes them, for as long as somebody wants the memory. Where the system does not know
+// how (Linux before 5.14), they are made as ever.
+void MakePages(const std::weak_ptr<void>& memory, size_t size) {
+  for (size_t at = 0; at < size; at += kPiece) {
+    const ShardBytes bytes = memory.lock();
+    if (bytes == nullptr) return;
+    if (madvise(static_cast<char*>(bytes.get()) + at, std::min(kPiece, size - at), MADV_POPULATE_WRITE) != 0) return;
+  }
+}
 
 // An empty shard is one empty piece: its arrival is news too.
 size_t PieceCount(size_t size) { return std::max<size_t>(1, (size + kPiece - 1) / kPiece); }
@@ -72,10 +94,11 @@ void SendShard(net::Fabric& fabric, const ShardRoute& route, std::shared_ptr<con
   }
 }
 
-void ReceiveShard(net::Fabric& fabric, const ShardRoute& route, size_t size,
+void ReceiveShard(net::Fabric& fabric, const ShardRoute& route, size_t size, Executor& helper,
                   std::function<void(absl::StatusOr<ShardBytes>)> done) {
-  ShardBytes bytes(std::aligned_alloc(kAlignment, (size / kAlignment + 1) * kAlignment), std::free);
+  const ShardBytes bytes = Allocate(size);
   if (bytes == nullptr) return done(absl::ResourceExhaustedError(absl::StrCat("no memory for ", size, " bytes")));
+  if (size >= kFresh) helper.Post([memory = std::weak_ptr<void>(bytes), size] { MakePages(memory, size); });
   auto pieces = std::make_shared<Pieces>(PieceCount(size), [bytes, done = std::move(done)](const absl::Status& status) {
     status.ok() ? done(bytes) : done(status);
   });

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "gangway/base/executor.h"
 #include "gangway/net/fabric.h"
 #include "gangway/net/message.h"
 
@@ -25,9 +26,10 @@ struct ShardRoute {
 void SendShard(net::Fabric& fabric, const ShardRoute& route, std::shared_ptr<const void> owner,
                absl::Span<const std::byte> bytes, net::Fabric::Done done);
 
-// Into memory of its own, aligned as devices like it. `done` is called once, on any thread.
+// Into memory of its own, aligned as devices like it; `helper` runs ahead of a large shard's bytes and prepares that.
+// `done` is called once, on any thread.
 using ShardBytes = std::shared_ptr<void>;
-void ReceiveShard(net::Fabric& fabric, const ShardRoute& route, size_t size,
+void ReceiveShard(net::Fabric& fabric, const ShardRoute& route, size_t size, Executor& helper,
                   std::function<void(absl::StatusOr<ShardBytes>)> done);
 
 }  // namespace gangway::worker

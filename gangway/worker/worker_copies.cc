@@ -151,7 +151,7 @@ void Worker::ReceivePart(const std::shared_ptr<Task>& task, net::BufferId buffer
     if (IsDevice(device)) (void)store_.Put(buffer, device, store::Shard::Pending());
   }
   const ShardRoute route{task->id(), receive.from, receive.position};
-  ReceiveShard(*options_.fabric, route, *size,
+  ReceiveShard(*options_.fabric, route, *size, *options_.compile,
                [weak = std::weak_ptr<Worker*>(self_), loop = options_.loop, finish](absl::StatusOr<ShardBytes> bytes) {
                  loop->Post([weak, finish, bytes = std::move(bytes)] {
                    if (weak.lock() != nullptr) finish(bytes);

@@ -2,7 +2,8 @@
 
 OpByOp: one call each from Python, stock JAX through Gangway beside native JAX. Chained: programs of 128 calls of a
 compiled function, submitted whole by the program API, beside native JAX's OpByOp. Fused: one compiled program of 128,
-by the program API beside native JAX. They take turns; computations per second, a line of JSON for each variant and N.
+by the program API beside native JAX. All beside Ray too, an actor for each device that get each other's values as
+futures. They take turns; computations per second, a line of JSON for each variant and N.
 """
 
 import argparse
@@ -87,6 +88,33 @@ def program(variant, devices, seconds):
         return repeat(chain, x, seconds, LENGTH)
 
 
+def ray_actors(devices, seconds):
+    """What Ray does with the same computations, submitted ahead: no value comes back to the driver within a lap."""
+    import ray
+
+    class Device:
+        def step(self, *values):
+            return sum(values) / len(values) + 1
+
+    ray.init(num_cpus=devices, include_dashboard=False, log_to_driver=False)
+    try:
+        actors = [ray.remote(num_cpus=0)(Device).remote() for _ in range(devices)]
+        values, computations, start = [0.0] * devices, 0, None
+        while start is None or time.perf_counter() < start + seconds:
+            for _ in range(IN_FLIGHT):
+                values = [actor.step.remote(*values) for actor in actors]
+            found = ray.get(values)
+            computations += IN_FLIGHT
+            if start is None:  # the first lap warms up
+                start, counted = time.perf_counter(), computations
+        rate = (computations - counted) / (time.perf_counter() - start)
+    finally:
+        ray.shutdown()
+    if set(found) != {float(computations)}:
+        raise RuntimeError(f"{computations} computations gave {found}")
+    return rate
+
+
 # variant -> how Gangway runs it, and the native variant beside it
 VARIANTS = {
     "OpByOp": (stock, "OpByOp"),
@@ -95,21 +123,25 @@ VARIANTS = {
 }
 
 
-def compare(variant, devices, workers, rounds, seconds):
+def compare(variant, devices, workers, rounds, seconds, ray):
     beside = VARIANTS[variant][1]
-    rates = {"native": [], "gangway": []}
+    rates = {"native": [], "gangway": []} | ({"ray": []} if ray else {})
     for _ in range(rounds):
         for system, found in rates.items():
-            name = variant if system == "gangway" else beside
+            name = beside if system == "native" else variant
             arguments = [__file__, "--measure", name, "--system", system, "--devices", devices, "--seconds", seconds]
             cluster = ["--workers", workers] if system == "gangway" else []
+            runs_as = "gangway" if system == "gangway" else "native"
             try:
-                out, _ = measure(system, devices, arguments, timeout_s=seconds + 60, cluster=cluster)
-                found.append(json.loads(out))
+                out, _ = measure(runs_as, devices, arguments, timeout_s=seconds + 60, cluster=cluster)
+                found.append(json.loads(out.splitlines()[-1]))
             except RuntimeError as error:
                 print(error, file=sys.stderr)
     medians = {system: statistics.median(found) if found else None for system, found in rates.items()}
-    ratio = medians["gangway"] / medians["native"] if all(medians.values()) else None
+
+    def ratio(to):
+        return medians["gangway"] / medians[to] if medians["gangway"] and medians.get(to) else None
+
     emit(
         bench="dispatch",
         variant=variant,
@@ -118,7 +150,8 @@ def compare(variant, devices, workers, rounds, seconds):
         workers=workers,
         unit="computations/s",
         **medians,
-        ratio=ratio,
+        ratio=ratio("native"),
+        **({"ratio_to_ray": ratio("ray")} if ray else {}),
     )
 
 
@@ -131,10 +164,14 @@ def main():
     parser.add_argument(
         "--workers", type=int, nargs="+", default=[1, 2], help="worker processes (default: %(default)s)"
     )
+    parser.add_argument("--no-ray", dest="ray", action="store_false", help="native JAX only")
     parser.add_argument("--measure", choices=VARIANTS, help=argparse.SUPPRESS)
     parser.add_argument("--system", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
+        if args.system == "ray":
+            print(ray_actors(args.devices[0], args.seconds))
+            return
         run = VARIANTS[args.measure][0] if args.system == "gangway" else stock
         print(run(args.measure, args.devices[0], args.seconds))
         return
@@ -142,7 +179,7 @@ def main():
         for devices in args.devices:
             for workers in args.workers:
                 if workers <= devices:
-                    compare(variant, devices, workers, args.rounds, args.seconds)
+                    compare(variant, devices, workers, args.rounds, args.seconds, args.ray)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""The paper's figures in simulated time: runs build/simulated, passes its JSON lines on and draws them as PNG."""
+"""The paper's figures: runs dispatch.py for Figure 5 and build/simulated for the others, passes their JSON lines on and
+draws them as PNG."""
 
 import argparse
 import json
 import pathlib
 import subprocess
+import sys
 
 import matplotlib
 
@@ -11,19 +13,23 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from side_by_side import ROOT
 
-SIMULATED = ROOT / "build" / "simulated"
+DISPATCH = pathlib.Path(__file__).with_name("dispatch.py")
 
 
-def measure(what):
-    """The lines of one measurement, printed as they come."""
+def lines_of(*command):
+    """The lines a command writes, printed as they come."""
     lines = []
-    with subprocess.Popen([str(SIMULATED), what], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
             print(line, end="", flush=True)
             lines.append(json.loads(line))
     if process.returncode != 0:
-        raise RuntimeError(f"simulated {what} ended with {process.returncode}")
+        raise RuntimeError(f"{' '.join(map(str, command))} ended with {process.returncode}")
     return lines
+
+
+def measure(what):
+    return lines_of(ROOT / "build" / "simulated", what)
 
 
 def groups(lines, key):
@@ -39,6 +45,24 @@ def curves(axes, lines, by, x, y, label):
         axes.plot([line[x] for line in some], [line[y] for line in some], marker="o", label=label.format(value))
     axes.legend()
     axes.grid(alpha=0.3)
+
+
+def dispatch(figure):
+    """Figure 5: computations dispatched a second, by how they are submitted."""
+    lines = lines_of(sys.executable, DISPATCH, "--rounds", 1, "--seconds", 2, "--workers", 1)
+    axes = figure.subplots()
+    for row, (variant, some) in enumerate(groups(lines, "variant").items()):
+        devices = [line["devices"] for line in some]
+        axes.plot(devices, [line["gangway"] for line in some], marker="o", color=f"C{row}", label=variant)
+    for row, variant in ((0, "OpByOp"), (2, "Fused")):
+        some = groups(lines, "variant")[variant]
+        rates = [line["native"] for line in some]
+        axes.plot(devices, rates, marker="x", ls="--", color=f"C{row}", label=f"native JAX, {variant}")
+    axes.plot(devices, [line["ray"] for line in some], marker="x", ls=":", color="C3", label="Ray")
+    axes.legend(fontsize=7)
+    axes.grid(alpha=0.3)
+    axes.set(xscale="log", yscale="log", xlabel="devices", ylabel="computations a second")
+    axes.set_xticks(devices, devices)
 
 
 def scale(figure):
@@ -102,7 +126,7 @@ def islands(figure):
     axes.set(ylabel="microbatches a second")
 
 
-FIGURES = {f.__name__: f for f in (scale, smallest, pipeline, clients, shares, islands)}
+FIGURES = {f.__name__: f for f in (dispatch, scale, smallest, pipeline, clients, shares, islands)}
 
 
 def main():

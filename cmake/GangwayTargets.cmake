@@ -5,7 +5,9 @@ target_compile_options(gangway_options INTERFACE -Wall -Wextra -Werror -Wno-unus
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds>)
 target_include_directories(gangway_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 if(GANGWAY_SANITIZE)
-  target_compile_options(gangway_options INTERFACE -fsanitize=${GANGWAY_SANITIZE} -fno-omit-frame-pointer -g1 -O1)
+  # Not what has no threads, for the thread sanitizer: it takes as long to build as all the rest.
+  target_compile_options(gangway_options INTERFACE
+    "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:GANGWAY_UNTHREADED>>>:-fsanitize=${GANGWAY_SANITIZE};-fno-omit-frame-pointer;-g1;-O1>")
   target_link_options(gangway_options INTERFACE -fsanitize=${GANGWAY_SANITIZE})
 endif()
 if(GANGWAY_SANITIZE MATCHES thread)
@@ -25,6 +27,10 @@ if(GANGWAY_MOLD)
   target_link_options(gangway_options INTERFACE -fuse-ld=mold)
 endif()
 
+# The compiler column: values and functions, no thread, no clock (shared/design.md).
+set(GANGWAY_UNTHREADED_LIBRARIES
+  tensor mesh mesh_proto hlo eval stablehlo bytecode rules propagate passes cost partition compile explain)
+
 # gangway_library(NAME [DEPS target...] [EXCLUDE file...])
 #   Every *.cc of the folder except tests becomes library gangway_NAME; every *_test.cc goes into the program NAME_test,
 #   whose cases ctest lists one by one.
@@ -40,6 +46,9 @@ function(gangway_library name)
   if(sources)
     add_library(gangway_${name} STATIC ${sources})
     target_link_libraries(gangway_${name} PUBLIC gangway_options ${ARG_DEPS})
+    if(GANGWAY_SANITIZE MATCHES thread AND name IN_LIST GANGWAY_UNTHREADED_LIBRARIES)
+      set_target_properties(gangway_${name} PROPERTIES GANGWAY_UNTHREADED ON)
+    endif()
   else()
     add_library(gangway_${name} INTERFACE)
     target_link_libraries(gangway_${name} INTERFACE gangway_options ${ARG_DEPS})

@@ -19,6 +19,15 @@ using Time = absl::Time;
     __real_##symbol(m);                     \
     __tsan_acquire(m);                      \
   }
+// Its readers look at the flag behind the mutex by themselves, without a call.
+#define GW_NOTIFIES(symbol, self)                    \
+  extern "C" void __real_##symbol(self*);            \
+  extern "C" void __wrap_##symbol(self* n);          \
+  void __wrap_##symbol(self* n) {                    \
+    __tsan_release(n);                               \
+    __tsan_release(reinterpret_cast<Mutex*>(n) + 1); \
+    __real_##symbol(n);                              \
+  }
 #define GW_RELEASES(symbol, self)           \
   extern "C" void __real_##symbol(self*);   \
   extern "C" void __wrap_##symbol(self* m); \
@@ -59,7 +68,7 @@ GW_WAITS(_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE, b
          (CondVar * v, Mutex* m, Duration d), (v, m, d))
 GW_WAITS(_ZN4absl7debian37CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE, bool, m, (CondVar * v, Mutex* m, Time t),
          (v, m, t))
-GW_RELEASES(_ZN4absl7debian312Notification6NotifyEv, Notification)
+GW_NOTIFIES(_ZN4absl7debian312Notification6NotifyEv, Notification)
 GW_WAITS(_ZNK4absl7debian312Notification19WaitForNotificationEv, void, n, (Notification * n), (n))
 GW_WAITS(_ZNK4absl7debian312Notification30WaitForNotificationWithTimeoutENS0_8DurationE, bool, n,
          (Notification * n, Duration d), (n, d))

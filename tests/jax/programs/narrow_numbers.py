@@ -1,0 +1,116 @@
+"""Element types narrower than a byte or with few bits, in everything that arithmetic of models does with them."""
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+from meshes import mesh, normal, on, put
+
+FLOATS = (
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fnuz",
+    "float8_e5m2fnuz",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e8m0fnu",
+    "float4_e2m1fn",
+)
+INTEGERS = "int4", "uint4", "int2", "uint2"
+
+
+def _wide(tree):
+    return jax.tree.map(lambda x: x.astype(np.float32), tree)
+
+
+def conversions_of_floats():
+    m = mesh(x=8)
+    x = put(normal(8, 16) * 3, m, "x")
+    return {t: jax.jit(lambda x, t=t: x.astype(t).astype(np.float32))(x) for t in FLOATS}
+
+
+def arithmetic_of_floats():
+    m = mesh(x=8)
+    x, y = put(normal(8, 16), m, "x"), put(normal(8, 16, seed=1), m, "x")
+
+    def f(x, y):
+        return (
+            x + y,
+            x * y,
+            -x,
+            jnp.maximum(x, y),
+            x > y,
+            jnp.where(x > y, x, y),
+            x.sum(1),
+            jnp.concatenate([x, y]),
+            x.T,
+        )
+
+    return {t: _wide(jax.jit(f)(x.astype(t), y.astype(t))) for t in FLOATS[:2] + FLOATS[5:7]}
+
+
+def products_of_narrow_floats():
+    m = mesh(x=4, y=2)
+    a, b = put(normal(16, 32), m, "x", "y"), put(normal(32, 16, seed=1), m, "y")
+
+    def f(a, b):
+        return jnp.dot(a, b, preferred_element_type=np.float32)
+
+    return {t: jax.jit(f, out_shardings=on(m, "x"))(a.astype(t), b.astype(t)) for t in FLOATS[:2]}, jax.jit(f)(
+        a.astype(FLOATS[0]), b.astype(FLOATS[1])
+    )
+
+
+def arithmetic_of_integers():
+    m = mesh(x=8)
+    x = np.arange(-64, 64).reshape(8, 16)
+
+    def f(x):
+        return (
+            x + x,
+            x * x,
+            x // jnp.maximum(x, 1),
+            x == 1,
+            jnp.sort(x, 1),
+            x.astype(jnp.int8),
+            x.sum(1, dtype=jnp.int32),
+            x[:, ::2],
+        )
+
+    found = {}
+    for t in INTEGERS:
+        info = ml_dtypes.iinfo(t)
+        value = (x % (int(info.max) - int(info.min) + 1) + int(info.min)).astype(np.int8).astype(t)
+        found[t] = _wide(jax.jit(f)(put(value, m, "x")))
+    return found
+
+
+def quantized_matmul():
+    m = mesh(x=4, y=2)
+    x, w = put(normal(16, 64), m, "x"), put(normal(64, 32, seed=1), m, None, "y")
+
+    def quantize(w, bits):
+        scale = jnp.abs(w).max(0, keepdims=True) / (2 ** (bits - 1) - 1)
+        return jnp.round(w / scale).astype(f"int{bits}"), scale
+
+    def f(x, w):
+        out = []
+        for bits in (8, 4):
+            q, scale = quantize(w, bits)
+            out.append((x @ q.astype(x.dtype)) * scale)
+            if bits == 8:
+                qx, sx = quantize(x.T, 8)
+                out.append(jnp.dot(qx.T, q, preferred_element_type=jnp.int32) * sx.T * scale)
+        return out
+
+    return jax.jit(f, out_shardings=on(m, "x", "y"))(x, w)
+
+
+def narrow_arrays_on_the_host():
+    m = mesh(x=8)
+    found = {}
+    for t in FLOATS + INTEGERS:
+        x = jax.device_put((np.arange(16) % 2).astype(np.float32).astype(t), on(m, "x"))
+        found[t] = np.asarray(x).astype(np.float32), [x.nbytes, x.itemsize]
+    return found

@@ -28,6 +28,7 @@ struct Try {
   double cost = 0;
   int64_t peak_bytes = 0;
   propagate::PropagationReport report;
+  bool plain = false;  // how it was partitioned first
 };
 
 // What is measured is what is left after cleaning: a collective that leaves its loop is done once.
@@ -88,8 +89,8 @@ class PlanSearch {
     if (outside_) PinOutside(made.program.whole.get());
     GW_RETURN_IF_ERROR(propagate::Propagate(*made.program.whole, options, &made.report));
     // The very first try is the plain one, whose arithmetic the others are measured by.
-    const bool plain = !outside_ && 2 * size_ <= options_.budget;
-    GW_RETURN_IF_ERROR(Partition({.plain = plain}, &made));
+    made.plain = !outside_ && 2 * size_ <= options_.budget;
+    GW_RETURN_IF_ERROR(Partition({.plain = made.plain}, &made));
     if (!outside_) Remember(*made.program.whole->entry());
     return made;
   }
@@ -115,10 +116,16 @@ class PlanSearch {
     struct Way {
       bool afresh, whole_sums, plain;
     };
-    partition::Demands demands = made->program.partitioned.demands;
+    const partition::Demands first = made->program.partitioned.demands;
+    partition::Demands demands = first;
     for (const Way& way : {Way{true, false, false}, Way{false, false, false}, Way{false, false, false},
                            Way{false, true, false}, Way{true, false, true}, Way{false, false, true}}) {
       if (!InBudget()) break;
+      if (way.afresh && way.plain == made->plain) {  // as it was partitioned first; counts, so that plans stay
+        spent_ += size_;
+        demands = first;
+        continue;
+      }
       partition::Partitioned kept = std::move(made->program.partitioned);
       const double cost = made->cost;
       const int64_t peak = made->peak_bytes;

@@ -12,6 +12,29 @@ def install():
     """Idempotent. Does nothing where this JAX puts arrays in another way."""
     _install_device_put()
     _install_batched_device_put()
+    _install_transfer_server()
+
+
+def _install_transfer_server():
+    """jaxlib's server of arrays in its own memory ends the process when it is given a proxy's client."""
+    try:
+        from jaxlib import _jax
+    except ImportError:
+        return
+    original = getattr(_jax, "start_transfer_server", None)
+    if original is None or hasattr(original, "gangway"):
+        return
+
+    @functools.wraps(original)
+    def start_transfer_server(client, *rest, **options):
+        if "proxy" in client.runtime_type:
+            raise NotImplementedError(
+                "arrays of a Gangway server are not in this process: jax.experimental.transfer cannot serve them"
+            )
+        return original(client, *rest, **options)
+
+    start_transfer_server.gangway = True
+    _jax.start_transfer_server = start_transfer_server
 
 
 def _install_batched_device_put():

@@ -52,7 +52,6 @@ def memory_of_a_compiled_program():
     return (
         told.argument_size_in_bytes,
         told.output_size_in_bytes,
-        told.alias_size_in_bytes,
         told.host_temp_size_in_bytes,
         [told.generated_code_size_in_bytes >= 0, told.peak_memory_in_bytes > 0, told.temp_size_in_bytes > 0],
     )

@@ -23,6 +23,15 @@ Sharding LocalSharding(Sharding full, const ManualAxes& manual) {
   return full;
 }
 
+// What the region is given and returns is whole along manual axes that do not split it, whatever completion would like.
+Sharding WholeAlongOthers(Sharding full, const ManualAxes& manual) {
+  if (std::none_of(full.dims.begin(), full.dims.end(), [](const DimSharding& dim) { return dim.open; })) return full;
+  for (const AxisRef& axis : manual.axes) {
+    if (!Overlaps(full.UsedAxes(), axis)) full.replicated.push_back(axis);
+  }
+  return full;
+}
+
 // The local extent times the manual axes of its dimension is the whole extent.
 absl::Status CheckShapes(const Sharding& full, const ManualAxes& manual, const Shape& whole, const Shape& local) {
   bool fits = whole.dtype() == local.dtype() && whole.rank() == local.rank() && whole.rank() == full.rank();
@@ -66,7 +75,7 @@ absl::StatusOr<Instruction*> EmitFullToShard(OpContext& context, Instruction* x,
                                              const ManualAxes& manual, const Shape& local) {
   GW_RETURN_IF_ERROR(CheckShapes(full, manual, x->shape(), local));
   GW_ASSIGN_OR_RETURN(Sharding outside, context.WithManual(full));
-  x = context.EmitSharding(x, std::move(outside));
+  x = context.EmitSharding(x, WholeAlongOthers(std::move(outside), manual));
   return EmitCall(context, "SPMDFullToShardShape", x, local, LocalSharding(full, manual));
 }
 
@@ -75,7 +84,7 @@ absl::StatusOr<Instruction*> EmitShardToFull(OpContext& context, Instruction* x,
   GW_RETURN_IF_ERROR(CheckShapes(full, manual, whole, x->shape()));
   GW_ASSIGN_OR_RETURN(Sharding outside, context.WithManual(full));
   x = context.EmitSharding(x, LocalSharding(full, manual));
-  return EmitCall(context, "SPMDShardToFullShape", x, whole, std::move(outside));
+  return EmitCall(context, "SPMDShardToFullShape", x, whole, WholeAlongOthers(std::move(outside), manual));
 }
 
 }  // namespace gangway::stablehlo

@@ -59,8 +59,8 @@ class BoxPlan {
       if (box_.IsArranged(d) && !base_.sharding.IsSplit(d)) held_.dims[d].axes.clear();
     }
     Shape shape = ShardShape(base_.global, held_);
-    for (int64_t d = 0; d < rank; ++d) {
-      if (!box_.IsArranged(d)) continue;
+    ChooseOrder(shape);
+    for (int64_t d : order_) {
       const ArrangementPlan plan = PlanDim(d);
       cost_ += ArrangementCost(plan, static_cast<double>(shape.ByteSize()) / static_cast<double>(shape.dim(d)));
       shape.set_dim(d, plan.Tile());
@@ -84,8 +84,7 @@ class BoxPlan {
     // All at once: then the moves follow each other, and can become one.
     if (!mirrored.empty())
       local = context_.builder().Add(hlo::Opcode::kReverse, {local}, hlo::DimensionsAttr{mirrored});
-    for (int64_t d = 0; d < base_.global.rank(); ++d) {
-      if (!box_.IsArranged(d)) continue;
+    for (int64_t d : order_) {
       std::vector<Instruction*> sources = {local};
       if (fill != nullptr) sources.push_back(fill);
       local = EmitArrangement(PlanDim(d), d, axes_[d], WithoutLayout(local->shape()), std::move(sources), context_);
@@ -95,6 +94,17 @@ class BoxPlan {
   }
 
  private:
+  // What is cut away does not travel: dimensions that lose most of their elements come first.
+  void ChooseOrder(const Shape& shard) {
+    std::vector<double> left(shard.rank());
+    for (int64_t d = 0; d < shard.rank(); ++d) {
+      if (!box_.IsArranged(d)) continue;
+      order_.push_back(d);
+      left[d] = static_cast<double>(PlanDim(d).Tile()) / static_cast<double>(shard.dim(d));
+    }
+    std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) { return left[a] < left[b]; });
+  }
+
   ArrangementPlan PlanDim(int64_t d) const {
     const auto kind = held_.IsSplit(d) ? StretchSource::Kind::kSplit : StretchSource::Kind::kWhole;
     std::vector<StretchSource> sources = {{kind, base_.global.dim(d), static_cast<bool>(box_.mirrored[d])}};
@@ -108,6 +118,7 @@ class BoxPlan {
   Context& context_;
   const LocalValue base_;
   std::vector<AxisList> axes_;  // of the result's arranged dimensions
+  std::vector<int64_t> order_;  // of the arranged dimensions
   Sharding held_, result_;      // of the base, of the result
   double cost_ = 0;
 };

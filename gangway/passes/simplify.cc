@@ -67,6 +67,7 @@ bool RunRules(hlo::Module& module, const RulesByOpcode& rules) {
     Computation& computation = *module.computations()[i];
     for (int round = 0; round < kMaxRounds && Round(computation, rules); ++round) changed = true;
   }
+  if (changed) module.SortComputations();  // a rule may have made the sum that it calls
   return changed;
 }
 

@@ -131,6 +131,62 @@ Simpler DotWithoutContraction(Builder& b, Instruction* i) {
   return b.Binary(Opcode::kMultiply, lhs, rhs);
 }
 
+// `x` without `dropped` dimensions, which have one element; `kept` is renumbered.
+Instruction* WithoutDims(Builder& b, Instruction* x, const DimVector& dropped, DimVector* kept) {
+  DimVector dims;
+  for (int64_t d = 0; d < x->shape().rank(); ++d) {
+    if (std::find(dropped.begin(), dropped.end(), d) == dropped.end()) dims.push_back(x->shape().dim(d));
+  }
+  for (int64_t& d : *kept) d -= std::count_if(dropped.begin(), dropped.end(), [&](int64_t gone) { return gone < d; });
+  return b.Reshape(x, dims);
+}
+
+// A sum of one product is none.
+Simpler DotOverOneElement(Builder& b, Instruction* i) {
+  hlo::DotAttr dot = i->attr<hlo::DotAttr>();
+  const Shape& shape = i->operand(0)->shape();
+  const auto is_one = [&](int64_t d) { return shape.dim(d) == 1; };
+  if (dot.lhs_contracting.empty() || !std::all_of(dot.lhs_contracting.begin(), dot.lhs_contracting.end(), is_one))
+    return std::nullopt;
+  Instruction* lhs = WithoutDims(b, i->operand(0), dot.lhs_contracting, &dot.lhs_batch);
+  Instruction* rhs = WithoutDims(b, i->operand(1), dot.rhs_contracting, &dot.rhs_batch);
+  dot.lhs_contracting.clear();
+  dot.rhs_contracting.clear();
+  return b.Dot(lhs, rhs, std::move(dot), i->shape().dtype());
+}
+
+// An operand of a product as [batch..., contracted...], without its free dimensions, which have one element.
+Instruction* BatchThenContracted(Builder& b, Instruction* x, const DimVector& batch, const DimVector& contracting,
+                                 DType dtype) {
+  DimVector order = batch, dims;
+  order.insert(order.end(), contracting.begin(), contracting.end());
+  for (int64_t d : order) dims.push_back(x->shape().dim(d));
+  for (int64_t d = 0; d < x->shape().rank(); ++d) {
+    if (std::find(order.begin(), order.end(), d) == order.end()) order.push_back(d);
+  }
+  if (!std::is_sorted(order.begin(), order.end())) x = b.Transpose(x, order);
+  if (dims != x->shape().dims()) x = b.Reshape(x, dims);
+  return x->shape().dtype() == dtype ? x : b.Convert(x, dtype);
+}
+
+// Products of vectors are sums of products: there is no matrix whose elements are read more than once. Not for narrow
+// numbers, which a product adds up in wider ones.
+Simpler DotOfVectors(Builder& b, Instruction* i) {
+  const auto& dot = i->attr<hlo::DotAttr>();
+  const DType dtype = i->shape().dtype();
+  int64_t batch = 1;
+  for (int64_t d : dot.lhs_batch) batch *= i->operand(0)->shape().dim(d);
+  if (i->shape().ElementCount() != batch || dot.lhs_contracting.empty() || BitWidth(dtype) < 32) return std::nullopt;
+  Instruction* lhs = BatchThenContracted(b, i->operand(0), dot.lhs_batch, dot.lhs_contracting, dtype);
+  Instruction* rhs = BatchThenContracted(b, i->operand(1), dot.rhs_batch, dot.rhs_contracting, dtype);
+  DimVector summed(dot.lhs_contracting.size());
+  std::iota(summed.begin(), summed.end(), static_cast<int64_t>(dot.lhs_batch.size()));
+  Instruction* zero = b.Constant(Literal(Shape::Scalar(dtype)));
+  Instruction* sum = b.Reduce(b.Binary(Opcode::kMultiply, lhs, rhs), zero, std::move(summed),
+                              b.ScalarComputation(Opcode::kAdd, dtype));
+  return sum->shape().dims() == i->shape().dims() ? sum : b.Reshape(sum, i->shape().dims());
+}
+
 constexpr OpRule kRules[] = {
     {Opcode::kAdd, AddZero},
     {Opcode::kSubtract, SubtractZero},
@@ -148,6 +204,8 @@ constexpr OpRule kRules[] = {
     {Opcode::kSelect, SelectSame},
     {Opcode::kConditional, ConditionalConstant},
     {Opcode::kDot, DotWithoutContraction},
+    {Opcode::kDot, DotOverOneElement},
+    {Opcode::kDot, DotOfVectors},
 };
 
 }  // namespace

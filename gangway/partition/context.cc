@@ -19,6 +19,7 @@ namespace {
 
 // What remains of the cost of a reshard that others make too: they may still change their minds.
 constexpr double kCostOfShared = 0.1;
+constexpr double kNever = 1e30;
 
 // The instruction works on a value however it lies, so that taking it as it is asks for nothing.
 bool TakesAnySharding(const Instruction* instruction) {
@@ -143,14 +144,21 @@ void Context::Alias(const LocalValue& alias, const LocalValue& of) {
   versions_[{alias.local, alias.global.dims()}] = std::move(versions);
 }
 
+double Context::SpreadingCost(const LocalValue& value, const Sharding& to) {
+  const std::optional<Sharding> operand = BroadcastOperand(value, to);
+  if (!operand || !Has(*value.origin->operand(0))) return kNever;
+  return ReshardCost(Value(*value.origin->operand(0)), *operand);
+}
+
 double Context::ReshardCost(const LocalValue& value, const Sharding& to) {
   if (!value.global.IsArray()) return 0;
   if (IsCheapToRemake(value)) return 0;
-  double best = 1e30;
+  double best = kNever;
   for (const Version& version : VersionsOf(value)) {
     auto from = AdoptManual(version.sharding, to.manual);
     if (from) best = std::min(best, module_->planner->Cost(*from, to, value.global));
   }
+  if (best > 0) best = std::min(best, SpreadingCost(value, to));
   const Demands* before = module_->options.before;
   return before != nullptr && before->ByOthers(value.key, to, demanding_) ? best * kCostOfShared : best;
 }
@@ -175,6 +183,15 @@ Reason Context::ReasonOf(const LocalValue& value, const Sharding& to, const Resh
     if (cost > reason.cost) reason.others.emplace_back(from->ToString(), cost);
   }
   return reason;
+}
+
+absl::StatusOr<Instruction*> Context::Spread(const LocalValue& value, const Sharding& to) {
+  const LocalValue& operand = Value(*value.origin->operand(0));
+  GW_ASSIGN_OR_RETURN(Instruction * local, Reshard(operand, *BroadcastOperand(value, to)));
+  Instruction* made =
+      builder_.Broadcast(local, ShardShape(value.global, to), value.origin->attr<hlo::DimensionsAttr>().dims);
+  VersionsOf(value).push_back({to, made});
+  return made;
 }
 
 absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sharding& to_in) {
@@ -206,6 +223,7 @@ absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sha
       source = version.local;
     }
   }
+  if (best != nullptr && best->Cost() > SpreadingCost(value, to)) return Spread(value, to);
   if (best == nullptr) {
     if (!failure.ok()) return failure;
     return absl::InvalidArgumentError(

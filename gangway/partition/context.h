@@ -120,6 +120,9 @@ class Context {
   using VersionKey = std::pair<const hlo::Instruction*, DimVector>;
   Versions& VersionsOf(const LocalValue& value) { return *SharedVersionsOf(value); }
   const std::shared_ptr<Versions>& SharedVersionsOf(const LocalValue& value);
+  // What it costs to have a broadcast under `to` by moving what it spreads; infinite for other values.
+  double SpreadingCost(const LocalValue& value, const Sharding& to);
+  absl::StatusOr<hlo::Instruction*> Spread(const LocalValue& value, const Sharding& to);
   hlo::OpMetadata CurrentMetadata() const;
   Reason ReasonOf(const LocalValue& value, const Sharding& to, const ReshardPlan& plan);
 

@@ -23,6 +23,16 @@ bool IsCheapToRemake(const LocalValue& value) {
   }
 }
 
+std::optional<Sharding> BroadcastOperand(const LocalValue& value, const Sharding& to) {
+  if (value.origin == nullptr || value.origin->opcode() != Opcode::kBroadcast) return std::nullopt;
+  if (!value.sharding.unreduced.empty() || !to.unreduced.empty()) return std::nullopt;
+  Sharding operand = Sharding::Replicated(to.mesh, value.origin->operand(0)->shape().rank()).Closed();
+  const DimVector& dims = value.origin->attr<hlo::DimensionsAttr>().dims;
+  for (size_t d = 0; d < dims.size(); ++d) operand.dims[d].axes = to.dims[dims[d]].axes;
+  operand.manual = to.manual;
+  return operand;
+}
+
 absl::StatusOr<Instruction*> Remake(Context* context, const LocalValue& value, const Sharding& to) {
   hlo::Builder& builder = context->builder();
   const Instruction& origin = *value.origin;

@@ -119,6 +119,7 @@ bool Affinity::PrefersElsewhere(const Graph& graph, int value, int64_t dim, cons
   for (int64_t other = 0; other < v.shape.rank(); ++other) {
     if (other == dim || !v.sharding.dims[other].open) continue;
     const int theirs = Find(IndexOf(value, other));
+    if (theirs == mine) continue;  // queries and keys of one sequence: what arrives decides
     if (!Overlaps(wishes_[theirs], axis)) continue;
     if (v.shape.dim(other) < v.sharding.ShardCount(other) * axis.size) continue;  // could not take it
     constexpr double kEqual = 1.1;

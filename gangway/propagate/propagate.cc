@@ -1,6 +1,7 @@
 #include "gangway/propagate/propagate.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <set>
 
@@ -14,6 +15,41 @@ namespace gangway::propagate {
 namespace {
 
 constexpr int kStages = 4;
+
+// Relations that wait: the strongest first, so that products meet what has come all the way to them; then who came
+// first. One that waits already keeps its place.
+class RelationQueue {
+ public:
+  explicit RelationQueue(const std::vector<Relation>& relations) : relations_(relations), waits_(relations.size()) {}
+
+  bool empty() const {
+    return std::all_of(queues_.begin(), queues_.end(), [](const std::deque<int>& queue) { return queue.empty(); });
+  }
+  void Add(int relation) {
+    if (waits_[relation]) return;
+    waits_[relation] = true;
+    queues_[StageOf(relations_[relation])].push_back(relation);
+  }
+  int Take() {
+    std::deque<int>& queue = *std::find_if(queues_.begin(), queues_.end(), [](const auto& q) { return !q.empty(); });
+    const int relation = queue.front();
+    queue.pop_front();
+    waits_[relation] = false;
+    return relation;
+  }
+
+ private:
+  // Of its strongest factor.
+  static int StageOf(const Relation& relation) {
+    int stage = relation.factors.empty() ? 0 : kStages - 1;
+    for (const RelationFactor& factor : relation.factors) stage = std::min(stage, factor.stage);
+    return stage;
+  }
+
+  const std::vector<Relation>& relations_;
+  std::array<std::deque<int>, kStages> queues_;
+  std::vector<bool> waits_;
+};
 
 class Solver {
  public:
@@ -72,22 +108,15 @@ class Solver {
   // Applies relations until none changes anything: each change brings back the relations of the changed value.
   void Settle(const StepLimits& limits) {
     const int count = static_cast<int>(graph_.relations().size());
-    std::deque<int> queue;
-    std::vector<bool> queued(count, true);
-    for (int i = 0; i < count; ++i) queue.push_back(i);
+    RelationQueue queue(graph_.relations());
+    for (int i = 0; i < count; ++i) queue.Add(i);
     int current = 0;
     const ChangeCallback changed = [&](int value, int64_t dim, const AxisList& added, int from) {
       if (record_) Record(value, dim, added, from, current);
-      for (int relation : graph_.relations_of(value)) {
-        if (queued[relation]) continue;
-        queued[relation] = true;
-        queue.push_back(relation);
-      }
+      for (int relation : graph_.relations_of(value)) queue.Add(relation);
     };
     while (!queue.empty()) {
-      current = queue.front();
-      queue.pop_front();
-      queued[current] = false;
+      current = queue.Take();
       Apply(graph_, graph_.relations()[current], limits, changed);
       if (report_ != nullptr) ++report_->rounds;
     }

@@ -36,10 +36,16 @@ class Step {
   Step(Graph& graph, const Relation& relation, const StepLimits& limits, const ChangeCallback& changed)
       : graph_(graph), relation_(relation), limits_(limits), changed_(changed) {}
 
+  // Factors that want one axis: the one of the larger array comes first, for the smaller is cheaper to gather.
   void Factors() {
+    std::vector<std::pair<int64_t, const RelationFactor*>> order;
     for (const RelationFactor& factor : relation_.factors) {
-      if (factor.stage <= limits_.stage) Spread(factor);
+      if (factor.stage > limits_.stage) continue;
+      const int from = Longest(factor).first;
+      if (from >= 0) order.emplace_back(graph_.values()[from].shape.ByteSize(), &factor);
     }
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (const auto& [bytes, factor] : order) Spread(*factor);
   }
 
   // Along manual axes the global value is split as the boundary says; what follows them is the local value's sharding.

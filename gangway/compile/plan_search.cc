@@ -57,6 +57,8 @@ class PlanSearch {
         std::vector<Placement> placements = best.program.placements;
         placements.push_back(placement);
         GW_ASSIGN_OR_RETURN(Try next, Complete(std::move(placements), PinnedOptions()));
+        // What takes much memory may take less once it is known what is asked for.
+        if (next.peak_bytes > memory && next.cost < best.cost) GW_RETURN_IF_ERROR(Refine(&next));
         if (next.peak_bytes > memory) continue;
         if (next.cost < (better ? better->cost : best.cost)) better = std::move(next);
       }

@@ -1,6 +1,8 @@
 // gather and scatter where the indexed dimensions of the operand are split: every device looks up the indices that fall
 // into its shard. Batch dimensions, index dimensions and whole window dimensions go by the rule.
 #include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "gangway/base/status.h"
@@ -104,6 +106,45 @@ AxisList AxesOf(const Sharding& sharding, const DimVector& dims) {
   return axes;
 }
 
+// A scatter of which every device applies the updates that fall into its shard: it sees all of them along the axes that
+// split the indexed dimensions.
+struct ScatterPlan {
+  OpPlan plan;
+  DimVector dims;  // indexed and split
+};
+
+// How the result may lie: as completion wants it, or as those who read it asked for it in an earlier run.
+std::vector<Sharding> ResultsToTry(const Instruction& instruction, Context& context) {
+  std::vector<Sharding> results = {context.Wanted(instruction)};
+  if (const Demands* before = context.module().options.before) {
+    for (Sharding& demand : before->Of({&instruction, 0})) results.push_back(std::move(demand));
+  }
+  return results;
+}
+
+// The cheapest of those that split indexed dimensions; nothing when none does.
+absl::StatusOr<std::optional<ScatterPlan>> PlanScatter(const Instruction& instruction, const rules::OpRule& rule,
+                                                       Context& context) {
+  const auto& attr = instruction.attr<hlo::ScatterAttr>();
+  const Shape global = WithoutLayout(instruction.operand(0)->shape());
+  const DimVector window = UpdateWindow(attr, global, instruction.operand(2)->shape());
+  std::optional<ScatterPlan> best;
+  for (const Sharding& result : ResultsToTry(instruction, context)) {
+    if (!SameMesh(result.mesh, context.mesh())) continue;
+    const DimVector dims = IndexedSplitDims(result, global, attr.scatter_dims_to_operand_dims, window);
+    if (dims.empty()) continue;
+    const AxisList taken = AxesOf(result, dims);
+    GW_ASSIGN_OR_RETURN(OpPlan plan, PlanWithout(instruction, rule, taken, context));
+    for (int64_t d : dims) plan.operands[0].dims[d].axes = plan.results[0].dims[d].axes = result.dims[d].axes;
+    plan.cost =
+        plan.work / static_cast<double>(ProductOf(taken)) + ResultCost(instruction, 0, plan.results[0], context);
+    for (int64_t i = 0; i < 3; ++i)
+      plan.cost += context.ReshardCost(context.Value(*instruction.operand(i)), plan.operands[i]);
+    if (!best || plan.cost < best->plan.cost) best = ScatterPlan{std::move(plan), dims};
+  }
+  return best;
+}
+
 }  // namespace
 
 absl::Status LocalizeGather(const Instruction& instruction, Context& context) {
@@ -155,36 +196,20 @@ absl::Status LocalizeGather(const Instruction& instruction, Context& context) {
 }
 
 absl::Status LocalizeScatter(const Instruction& instruction, Context& context) {
-  const auto& attr = instruction.attr<hlo::ScatterAttr>();
   GW_ASSIGN_OR_RETURN(const rules::OpRule rule, rules::RuleFor(instruction));
-  const Sharding wanted = context.Wanted(instruction);
-  const Shape global = WithoutLayout(instruction.operand(0)->shape());
-  if (instruction.operand_count() != 3 || rule.form != rules::RuleForm::kFactors ||
-      !SameMesh(wanted.mesh, context.mesh())) {
+  if (instruction.operand_count() != 3 || rule.form != rules::RuleForm::kFactors)
     return LocalizeByRule(instruction, context);
-  }
-  const DimVector window = UpdateWindow(attr, global, instruction.operand(2)->shape());
-  const DimVector dims = IndexedSplitDims(wanted, global, attr.scatter_dims_to_operand_dims, window);
-  if (dims.empty()) return LocalizeByRule(instruction, context);
-
-  // Every device applies the updates that fall into its shard, so it must see all of them along the taken axes.
-  const AxisList taken = AxesOf(wanted, dims);
-  OpPlanOptions options = OptionsFor(instruction);
-  options.without = taken;
-  GW_ASSIGN_OR_RETURN(OpPlan plan, PlanOp(instruction, rule, options, context));
-  for (int64_t d : dims) {
-    plan.operands[0].dims[d].axes = wanted.dims[d].axes;
-    plan.results[0].dims[d].axes = wanted.dims[d].axes;
-  }
+  GW_ASSIGN_OR_RETURN(const std::optional<ScatterPlan> by_parts, PlanScatter(instruction, rule, context));
+  if (!by_parts) return LocalizeByRule(instruction, context);
   GW_ASSIGN_OR_RETURN(const OpPlan by_rule, PlanOp(instruction, rule, OptionsFor(instruction), context));
-  double by_parts = ResultCost(instruction, 0, plan.results[0], context);
-  for (int64_t i = 0; i < 3; ++i)
-    by_parts += context.ReshardCost(context.Value(*instruction.operand(i)), plan.operands[i]);
-  if (by_rule.cost <= by_parts) return LocalizeByChoice(instruction, context);
+  if (by_rule.cost <= by_parts->plan.cost) return LocalizeByChoice(instruction, context);
 
+  const auto& attr = instruction.attr<hlo::ScatterAttr>();
+  const OpPlan& plan = by_parts->plan;
+  const Shape global = WithoutLayout(instruction.operand(0)->shape());
   GW_ASSIGN_OR_RETURN(std::vector<Instruction*> operands, PreparedOperands(instruction, rule, plan, context));
   operands[0] = ShieldedSlice(operands[0], context.builder());
-  operands[1] = ShiftIndices(operands[1], attr.index_vector_dim, attr.scatter_dims_to_operand_dims, dims,
+  operands[1] = ShiftIndices(operands[1], attr.index_vector_dim, attr.scatter_dims_to_operand_dims, by_parts->dims,
                              plan.operands[0], global, false, nullptr, context);
   Instruction* local = context.Clone(instruction, ShardShape(global, plan.results[0]), std::move(operands));
   context.Set(instruction, local, plan.results[0]);

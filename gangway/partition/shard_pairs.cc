@@ -33,4 +33,13 @@ DevicePairs ShardPairs(const Mesh& mesh, const AxisList& axes, const std::vector
   return pairs;
 }
 
+DevicePairs ShiftPairs(const Mesh& mesh, const AxisList& axes, int64_t shift) {
+  std::vector<ShardMove> moves;
+  const int64_t shards = ProductOf(axes);
+  for (int64_t k = 0; k < shards; ++k) {
+    if (k + shift >= 0 && k + shift < shards) moves.push_back({k + shift, k});
+  }
+  return ShardPairs(mesh, axes, moves);
+}
+
 }  // namespace gangway::partition

@@ -15,4 +15,7 @@ struct ShardMove {
 // The same moves in every group of devices along `axes`.
 DevicePairs ShardPairs(const Mesh& mesh, const AxisList& axes, const std::vector<ShardMove>& moves);
 
+// Shard k + shift sends to shard k, where there are both.
+DevicePairs ShiftPairs(const Mesh& mesh, const AxisList& axes, int64_t shift);
+
 }  // namespace gangway::partition

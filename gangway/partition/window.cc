@@ -14,16 +14,6 @@ using hlo::Builder;
 using hlo::Instruction;
 using hlo::Opcode;
 
-// Shard k + shift sends to shard k.
-DevicePairs ShiftPairs(const Mesh& mesh, const AxisList& axes, int64_t shift) {
-  std::vector<ShardMove> moves;
-  const int64_t shards = ProductOf(axes);
-  for (int64_t k = 0; k < shards; ++k) {
-    if (k + shift >= 0 && k + shift < shards) moves.push_back({k + shift, k});
-  }
-  return ShardPairs(mesh, axes, moves);
-}
-
 Instruction* SliceAlong(Instruction* x, int64_t dim, int64_t begin, int64_t end, Builder& builder) {
   if (begin == 0 && end == x->shape().dim(dim)) return x;
   DimVector starts(x->shape().rank(), 0), limits = x->shape().dims();

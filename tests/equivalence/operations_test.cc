@@ -137,6 +137,18 @@ lt {
   b = f32[] parameter(1)
   ROOT c = pred[] compare(a, b), direction=LT
 }
+gt_s32 {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=GT
+}
+lt_pair {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  c = s32[] parameter(2)
+  d = s32[] parameter(3)
+  ROOT e = pred[] compare(a, b), direction=LT
+}
 ENTRY main {
 )",
                                         untyped.text(), "}\n");
@@ -407,6 +419,27 @@ TEST(Operations, TransformsAndSorts) {
   Check(With({"c64[3,32,25]"}, "  ROOT r = f32[3,32,48] fft(p0), fft_type=IRFFT, fft_length={32,48}"), 10);
   Check(With({"f32[32,512]"}, "  ROOT r = f32[32,512] sort(p0), dimensions={1}, to_apply=lt"), 10);
   Check(With({"f32[32,512]"}, "  ROOT r = f32[32,512] sort(p0), dimensions={0}, to_apply=lt"), 10);
+}
+
+// The only dimension is split: nothing to move it to.
+TEST(Operations, SortsAlongOneDimension) {
+  Check(With({"f32[1024]"}, "  ROOT r = f32[1024] sort(p0), dimensions={0}, to_apply=lt"), 20);
+  Check(With({"s32[3,96]"}, "  ROOT r = s32[3,96] sort(p0), dimensions={1}, to_apply=gt_s32"), 20);
+  const std::string pairs =
+      "  i = s32[1024] iota(), iota_dimension=0\n"
+      "  s = (s32[1024], s32[1024]) sort(p0, i), dimensions={0}, is_stable=true, to_apply=lt_pair\n"
+      "  ROOT r = s32[1024] get-tuple-element(s), index=1";
+  Check(With({"s32[1024]"}, pairs), 20);
+  const std::string carried =
+      "  s = (s32[1024], s32[1024]) sort(p0, p1), dimensions={0}, is_stable=true, to_apply=lt_pair\n"
+      "  ROOT r = s32[1024] get-tuple-element(s), index=1";
+  Check(With({"s32[1024]", "s32[1024]"}, carried), 20);
+}
+
+TEST(Operations, TransformsAlongOneDimension) {
+  const std::string parts = "\n  a = real(y)\n  b = imag(y)\n  ROOT r = subtract(a, b)";
+  Check(With({"c64[1152]"}, std::string("  y = c64[1152] fft(p0), fft_type=FFT, fft_length={1152}") + parts), 20);
+  Check(With({"c64[3,512]"}, std::string("  y = c64[3,512] fft(p0), fft_type=IFFT, fft_length={512}") + parts), 20);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "gangway/base/status.h"
 #include "gangway/mesh/geometry.h"
 #include "gangway/partition/generic.h"
+#include "gangway/partition/localize/fft_line.h"
 #include "gangway/partition/localize/table.h"
 
 namespace gangway::partition {
@@ -176,10 +177,14 @@ class FftPlan {
 
 absl::Status LocalizeFft(const Instruction& instruction, Context& context) {
   FftPlan plan(instruction, context);
-  if (!plan.Choose()) return LocalizeByRule(instruction, context);
+  LineFft line(instruction, context);
+  const bool by_stages = plan.Choose(), by_steps = line.Choose();
+  if (!by_stages && !by_steps) return LocalizeByRule(instruction, context);
   GW_ASSIGN_OR_RETURN(const rules::OpRule rule, rules::RuleFor(instruction));
   GW_ASSIGN_OR_RETURN(const OpPlan by_rule, PlanOp(instruction, rule, OptionsFor(instruction), context));
-  return by_rule.cost - by_rule.work <= plan.cost() ? LocalizeByChoice(instruction, context) : plan.Emit();
+  if (by_rule.cost - by_rule.work <= (by_stages ? plan.cost() : line.Cost()))
+    return LocalizeByChoice(instruction, context);
+  return by_stages ? plan.Emit() : line.Emit();
 }
 
 }  // namespace gangway::partition

@@ -77,6 +77,8 @@ Row SpecialRow(Opcode opcode) {
       return {LocalizeReduceWindow, ""};
     case Opcode::kSelectAndScatter:
       return {LocalizeSelectAndScatter, ""};
+    case Opcode::kSort:
+      return {LocalizeSort, ""};
     case Opcode::kTopK:
       return {LocalizeTopK, ""};
     case Opcode::kFft:

@@ -47,6 +47,7 @@ absl::Status LocalizeConcatenate(const hlo::Instruction& instruction, Context& c
 absl::Status LocalizeConvolution(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeReduceWindow(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeSelectAndScatter(const hlo::Instruction& instruction, Context& context);
+absl::Status LocalizeSort(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeTopK(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeFft(const hlo::Instruction& instruction, Context& context);
 absl::Status LocalizeDynamicSlice(const hlo::Instruction& instruction, Context& context);

@@ -1,7 +1,7 @@
 """Do the remedies hold that `gangway explain` proposes?
 
 A sample of all collectives of the suite's programs: each is explained; the annotation that is to remove it is applied
-and the program explained again. A collective holds when it is then gone and the program receives fewer bytes, or when
+and the program explained again. A collective holds when it is then gone and the program receives what was told, or when
 explain had said that no annotation of its ends removes it. One JSON line a program, then the share that held; exit code
 1 when that is below --at-least.
 """
@@ -43,14 +43,16 @@ def is_gone(collective, explanation):
     return not any(identity(collective) & identity(other) for other in same_kind)
 
 
-def verdict(artifact, before, collective):
+def verdict(artifact, collective):
     remedy = collective["remedy"]
     if remedy is None:
         return "nothing_would" if collective["remedies_tried"] else "not_tried"
     annotation = f"{remedy['place']['instruction']}={remedy['spec']}"
     after = explain(artifact, "--remedy-seconds=0", f"--annotate={annotation}")
-    fewer = after["bytes_received_per_device"] < before["bytes_received_per_device"]
-    return "removed" if fewer and is_gone(collective, after) else "wrong"
+    as_told = after["bytes_received_per_device"] == remedy["bytes_after"]
+    if not as_told or not is_gone(collective, after):
+        return "wrong"
+    return "removed" if remedy["pays"] else "removed_at_a_price"
 
 
 def examine(artifact, names, seconds):
@@ -60,7 +62,7 @@ def examine(artifact, names, seconds):
     verdicts = collections.defaultdict(list)
     for collective in explanation["collectives"]:
         if collective["name"] in names:
-            verdicts[verdict(artifact, explanation, collective)].append(collective["name"])
+            verdicts[verdict(artifact, collective)].append(collective["name"])
     return verdicts
 
 
@@ -93,7 +95,7 @@ def main():
         verdicts = examine(artifact, names, args.seconds)
         emit(program=artifact.stem, **verdicts)
         counts.update({kind: len(found) for kind, found in verdicts.items()})
-    held = (counts["removed"] + counts["nothing_would"]) / counts.total()
+    held = (counts["removed"] + counts["removed_at_a_price"] + counts["nothing_would"]) / counts.total()
     emit(figure="remedies", sample=counts.total(), seed=args.seed, **counts, held=held)
     return int(held < args.at_least)
 

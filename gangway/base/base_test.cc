@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include "gangway/base/amounts.h"
 #include "gangway/base/bounded_queue.h"
 #include "gangway/base/clock.h"
 #include "gangway/base/executor.h"
@@ -34,6 +35,14 @@ TEST(StatusTest, AssignOrReturnPassesValuesAndErrors) {
   EXPECT_EQ(*Quarter(8), 2);
   EXPECT_EQ(Quarter(3).status().message(), "odd");
   EXPECT_EQ(Quarter(6).status().message(), "second half: odd");
+}
+
+TEST(AmountsTest, AreForPeople) {
+  EXPECT_EQ(BytesText(12), "12 B");
+  EXPECT_EQ(BytesText(1536), "1.50 KiB");
+  EXPECT_EQ(BytesText(int64_t{5} << 30), "5.00 GiB");
+  EXPECT_EQ(SecondsText(2.5e-5), "25.0 us");
+  EXPECT_EQ(SecondsText(0.5), "500.00 ms");
 }
 
 TEST(FutureTest, CallbackRunsOnceWhetherSetBeforeOrAfter) {

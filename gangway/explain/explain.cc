@@ -1,5 +1,6 @@
 #include "gangway/explain/explain.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -68,6 +69,8 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<hlo::Module> module, const E
   for (const Annotation& annotation : options.annotations) {
     GW_RETURN_IF_ERROR_WITH(AddAnnotation(annotation, module.get()), annotation.instruction);
   }
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
   std::unique_ptr<hlo::Module> cleaned, completed;
   compile::Records records;
   compile::CompileOptions compile = options.compile;
@@ -78,6 +81,11 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<hlo::Module> module, const E
     if (stage == "propagated") completed = now.Clone();
   };
   GW_ASSIGN_OR_RETURN(compile::CompiledProgram compiled, compile::CompileModule(std::move(module), compile));
+
+  Budget budget;
+  budget.trial = Clock::now() - begin;
+  budget.end =
+      begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.remedy_seconds));
 
   Explanation explanation;
   explanation.program = compiled.name;
@@ -99,7 +107,7 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<hlo::Module> module, const E
       Collectives(*compiled.per_device, program, records.reasons, options.machine, explanation.seconds);
   for (const Collective& collective : explanation.collectives) explanation.bytes += collective.bytes;
   explanation.tensors = Tensors(program, options.min_tensor_bytes, options.max_tensors);
-  FindRemedies(*cleaned, program, records.reasons, options, explanation.bytes, &explanation.collectives);
+  FindRemedies(*cleaned, program, records.reasons, options, budget, explanation, &explanation.collectives);
   return explanation;
 }
 

@@ -54,6 +54,16 @@ struct Remedy {
   std::string where;        // "parameter x" or "with_sharding_constraint on dot_general (model.py:12)"
   double bytes_before = 0;  // received per device by the whole program
   double bytes_after = 0;
+  double seconds_before = 0;  // modelled, of one run
+  double seconds_after = 0;
+
+  // "the program then receives 1.00 MiB instead of 3.00 MiB"; with the times where the bytes do not say it.
+  std::string PriceText() const;
+  // The program is better with it. One that removes the collective at a price has it receive or compute more elsewhere.
+  bool pays() const {
+    return bytes_after <= bytes_before && seconds_after <= seconds_before &&
+           (bytes_after < bytes_before || seconds_after < seconds_before);
+  }
 };
 
 struct Collective {
@@ -64,7 +74,7 @@ struct Collective {
   double seconds = 0;     // modelled
   double share = 0;       // of the program's modelled time
   std::vector<Cause> causes;
-  std::optional<Remedy> remedy;  // the best one that removes it
+  std::optional<Remedy> remedy;  // the best one that removes it, perhaps at a price
   bool remedies_tried = false;   // all that there are: without a remedy none of them removes it
 };
 
@@ -99,7 +109,8 @@ struct ExplainOptions {
   cost::Machine machine;
   int64_t min_tensor_bytes = 1 << 20;
   int64_t max_tensors = 50;
-  double remedy_seconds = 1.5;  // stop trying annotations after this long; the dearest collectives are tried first
+  // Of the whole explanation: later no annotation is tried. The dearest collectives are tried first.
+  double remedy_seconds = 1.5;
   std::vector<std::string> remedies_for;  // the collectives for which remedies are looked for; empty: all
 };
 

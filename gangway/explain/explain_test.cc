@@ -1,13 +1,13 @@
 #include "gangway/explain/explain.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "gangway/explain/bytes.h"
 #include "gangway/explain/spec.h"
 #include "gangway/hlo/text.h"
 #include "gmock/gmock.h"
@@ -102,6 +102,51 @@ TEST(ExplainTest, OperationsThatCommunicateThemselvesAreTriedToo) {
     EXPECT_TRUE(collective.remedies_tried);
     EXPECT_FALSE(collective.remedy.has_value());
   }
+}
+
+// Neighbours are needed along a dimension that need not be split.
+TEST(ExplainTest, AnotherDimensionIsTriedForOperationsThatCommunicate) {
+  ExplainOptions options;
+  options.compile.num_partitions = 8;
+  options.compile.propagate_to_output = {true};
+  options.remedy_seconds = 60;
+  const absl::StatusOr<Explanation> explanation = TryExplain(R"(ENTRY e {
+  x = f32[64,4096,64] parameter(0), @[{}, {'data'}, {}]@
+  k = f32[3,64,64] parameter(1), @[{}, {}, {}]@
+  ROOT y = f32[64,4096,64] convolution(x, k), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f
+})",
+                                                             options);
+  ASSERT_TRUE(explanation.ok() && !explanation->collectives.empty());
+  const std::optional<Remedy>& remedy = explanation->collectives[0].remedy;
+  ASSERT_TRUE(remedy.has_value()) << ToText(*explanation);
+  EXPECT_TRUE(remedy->pays());
+  EXPECT_EQ(remedy->place.instruction, "x");
+  EXPECT_EQ(remedy->spec, "P('data')");
+}
+
+TEST(ExplainTest, ASumThatEverybodyTakesMayBeScattered) {
+  const Explanation explanation = ExplainText(R"(ENTRY e {
+  x = f32[4096,4096] parameter(0), @[{}, {'data'}]@
+  w = f32[4096,8] parameter(1), @[{'data'}, {}]@
+  ROOT y = f32[4096,8] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, @[{}, {}]@
+})");
+  ASSERT_FALSE(explanation.collectives.empty());
+  ASSERT_EQ(explanation.collectives[0].kind, "all-reduce");
+  ASSERT_TRUE(explanation.collectives[0].remedy.has_value()) << ToText(explanation);
+  EXPECT_TRUE(explanation.collectives[0].remedy->pays());
+  EXPECT_EQ(explanation.collectives[0].remedy->spec, "P('data')");
+}
+
+TEST(RemedyTest, APriceIsTold) {
+  Remedy remedy;
+  remedy.bytes_before = 1 << 20, remedy.bytes_after = 1 << 10;
+  remedy.seconds_before = 1e-3, remedy.seconds_after = 8e-3;
+  EXPECT_FALSE(remedy.pays()) << "everybody computes everything";
+  EXPECT_EQ(remedy.PriceText(),
+            "the program then receives 1.00 KiB instead of 1.00 MiB, 8.00 ms modelled instead of 1.00 ms");
+  remedy.seconds_after = 1e-3;
+  EXPECT_TRUE(remedy.pays());
+  EXPECT_EQ(remedy.PriceText(), "the program then receives 1.00 KiB instead of 1.00 MiB");
 }
 
 TEST(ExplainTest, RemediesForSomeCollectivesOnly) {
@@ -242,13 +287,6 @@ TEST(ExplainTest, PagesStandAlone) {
   for (const char* outside : {"http", "src=", "<script", "@import"}) {
     EXPECT_EQ(html.find(outside), std::string::npos) << outside;
   }
-}
-
-TEST(ExplainTest, Amounts) {
-  EXPECT_EQ(BytesText(12), "12 B");
-  EXPECT_EQ(BytesText(1536), "1.50 KiB");
-  EXPECT_EQ(SecondsText(2.5e-5), "25.0 us");
-  EXPECT_EQ(SecondsText(0.5), "500.00 ms");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "gangway/explain/bytes.h"
+#include "gangway/base/amounts.h"
 #include "gangway/explain/explain.h"
 
 namespace gangway::explain {
@@ -88,8 +88,7 @@ std::string RemedyItem(const Collective& collective) {
   if (collective.remedy.has_value()) {
     const Remedy& remedy = *collective.remedy;
     return absl::StrCat("<p class=\"remedy\">removed by ", Code(remedy.spec), " on ", Code(remedy.where),
-                        ": the program then receives ", BytesText(remedy.bytes_after), " instead of ",
-                        BytesText(remedy.bytes_before), "</p>");
+                        remedy.pays() ? ": " : ", at a price: ", remedy.PriceText(), "</p>");
   }
   return collective.remedies_tried ? "<p>no annotation of its ends removes it</p>" : "";
 }
@@ -125,12 +124,12 @@ std::string ToHtml(const Explanation& explanation) {
   for (const Tensor& tensor : explanation.tensors) {
     absl::StrAppend(&out, "<tr><td>", Code(tensor.place.ToString()), "</td><td>", Code(tensor.shape), "</td><td>",
                     Code(tensor.sharding), "</td><td>", TensorPicture(tensor), "<br>",
-                    BytesText(static_cast<double>(tensor.bytes_per_device)), "</td><td><ul>",
-                    PathList("", tensor.paths), "</ul></td></tr>\n");
+                    BytesText(tensor.bytes_per_device), "</td><td><ul>", PathList("", tensor.paths),
+                    "</ul></td></tr>\n");
   }
   absl::StrAppend(&out, "</table>\n<h2 id=\"replicated\">Replicated for want of a plan</h2><ul>");
   for (const compile::ReplicatedFallback& fallback : explanation.fallbacks) {
-    absl::StrAppend(&out, "<li>", Code(fallback.instruction), " ", BytesText(static_cast<double>(fallback.bytes)), ": ",
+    absl::StrAppend(&out, "<li>", Code(fallback.instruction), " ", BytesText(fallback.bytes), ": ",
                     Escape(fallback.reason), "</li>");
   }
   absl::StrAppend(&out, explanation.fallbacks.empty() ? "<li>nothing</li>" : "", "</ul>\n");

@@ -55,7 +55,10 @@ Json ToJsonValue(const Collective& collective) {
                       {"where", remedy->where},
                       {"spec", remedy->spec},
                       {"bytes_before", remedy->bytes_before},
-                      {"bytes_after", remedy->bytes_after}};
+                      {"bytes_after", remedy->bytes_after},
+                      {"seconds_before", remedy->seconds_before},
+                      {"seconds_after", remedy->seconds_after},
+                      {"pays", remedy->pays()}};
   }
   return json;
 }

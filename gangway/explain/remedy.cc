@@ -1,13 +1,15 @@
 #include "gangway/explain/remedy.h"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "gangway/base/amounts.h"
 #include "gangway/base/status.h"
 #include "gangway/compile/records.h"
+#include "gangway/cost/module_cost.h"
+#include "gangway/explain/candidates.h"
 #include "gangway/explain/collect.h"
 #include "gangway/explain/spec.h"
 
@@ -17,69 +19,6 @@ namespace {
 using hlo::Instruction;
 using partition::Reason;
 using Clock = std::chrono::steady_clock;
-
-// A sharding for one instruction of the whole program.
-struct Candidate {
-  std::string instruction;
-  Sharding sharding;
-};
-
-Sharding AsAnnotation(Sharding sharding) {
-  sharding.unreduced.clear();
-  return sharding.Closed();
-}
-
-void AddCandidate(const Program& program, absl::string_view name, const Sharding& sharding, const Shape& shape,
-                  std::vector<Candidate>* candidates) {
-  const Instruction* instruction = program.Find(name);
-  if (instruction == nullptr || !Shape::Compatible(instruction->shape(), shape)) return;
-  Candidate candidate{std::string(name), AsAnnotation(sharding)};
-  const bool known = std::any_of(candidates->begin(), candidates->end(), [&](const Candidate& other) {
-    return other.instruction == candidate.instruction && other.sharding == candidate.sharding;
-  });
-  if (!known) candidates->push_back(std::move(candidate));
-}
-
-// The array as it is wanted, from where it is made or from where its sharding was annotated; or what is made of it left
-// as the array lies.
-std::vector<Candidate> CandidatesForReshard(const Reason& reason, const Program& program) {
-  std::vector<Candidate> candidates;
-  AddCandidate(program, reason.value, reason.to, reason.shape, &candidates);
-  AddCandidate(program, reason.wanted_by, reason.from, reason.shape, &candidates);
-  for (const Path& path : program.PathsOf(reason.value, reason.from)) {
-    AddCandidate(program, path.places.front().instruction, reason.to, reason.shape, &candidates);
-  }
-  for (const Path& path : program.PathsOf(reason.wanted_by, reason.to)) {
-    AddCandidate(program, path.places.front().instruction, reason.from, reason.shape, &candidates);
-  }
-  return candidates;
-}
-
-// An operation that needs its neighbours' elements, or a sum of candidates, does not where the dimension is whole.
-std::vector<Candidate> CandidatesForOperation(const Reason& reason, const Program& program) {
-  std::vector<Candidate> candidates;
-  const Instruction* wanted_by = program.Find(reason.wanted_by);
-  if (wanted_by == nullptr) return candidates;
-  std::vector<const Instruction*> ends(wanted_by->operands().begin(), wanted_by->operands().end());
-  ends.push_back(wanted_by);
-  for (const Instruction* end : ends) {
-    if (!end->shape().IsArray() || !end->has_sharding()) continue;
-    for (int64_t dim = 0; dim < end->sharding().rank(); ++dim) {
-      if (!end->sharding().IsSplit(dim)) continue;
-      Sharding whole = end->sharding();
-      whole.dims[dim].axes.clear();
-      AddCandidate(program, end->name(), whole, end->shape(), &candidates);
-    }
-  }
-  return candidates;
-}
-
-// None for what the user wrote himself: no annotation changes that.
-std::vector<Candidate> CandidatesFor(const Cause& cause, const std::vector<Reason>& reasons, const Program& program) {
-  if (!cause.reason.has_value()) return {};
-  const Reason& reason = reasons[*cause.reason];
-  return reason.is_reshard ? CandidatesForReshard(reason, program) : CandidatesForOperation(reason, program);
-}
 
 std::string WhereOf(const Candidate& candidate, const Program& program) {
   const Place place = program.PlaceOf(candidate.instruction);
@@ -108,6 +47,7 @@ bool IsGone(const Collective& collective, const std::vector<Collective>& now) {
 
 struct Trial {
   double bytes = 0;
+  double seconds = 0;  // modelled
   std::vector<Collective> collectives;
 };
 
@@ -127,15 +67,29 @@ absl::StatusOr<Trial> Try(const Candidate& candidate, const hlo::Module& cleaned
   Trial trial;
   trial.collectives = Collectives(*compiled.per_device, program, records.reasons, options.machine, 0);
   for (const Collective& collective : trial.collectives) trial.bytes += collective.bytes;
+  trial.seconds = cost::EstimateTime(cost::CostOf(*compiled.per_device), options.machine).total();
   return trial;
+}
+
+// What pays goes first, then what receives less.
+bool IsBetter(const Remedy& a, const Remedy& b) {
+  if (a.pays() != b.pays()) return a.pays();
+  return a.bytes_after != b.bytes_after ? a.bytes_after < b.bytes_after : a.seconds_after < b.seconds_after;
 }
 
 }  // namespace
 
+std::string Remedy::PriceText() const {
+  std::string text =
+      absl::StrCat("the program then receives ", BytesText(bytes_after), " instead of ", BytesText(bytes_before));
+  if (!pays() || bytes_after == bytes_before)
+    absl::StrAppend(&text, ", ", SecondsText(seconds_after), " modelled instead of ", SecondsText(seconds_before));
+  return text;
+}
+
 void FindRemedies(const hlo::Module& cleaned, const Program& program, const std::vector<Reason>& reasons,
-                  const ExplainOptions& options, double bytes, std::vector<Collective>* collectives) {
-  const Clock::time_point end =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.remedy_seconds));
+                  const ExplainOptions& options, const Budget& budget, const Explanation& now,
+                  std::vector<Collective>* collectives) {
   const auto wanted = [&](const Collective& collective) {
     const std::vector<std::string>& names = options.remedies_for;
     return names.empty() || std::find(names.begin(), names.end(), collective.name) != names.end();
@@ -143,14 +97,20 @@ void FindRemedies(const hlo::Module& cleaned, const Program& program, const std:
   for (Collective& collective : *collectives) {
     if (!wanted(collective)) continue;
     for (const Cause& cause : collective.causes) {
-      for (const Candidate& candidate : CandidatesFor(cause, reasons, program)) {
-        if (Clock::now() >= end) return;
+      if (!cause.reason.has_value()) continue;  // the user's own: no annotation changes that
+      for (const Candidate& candidate : CandidatesFor(reasons[*cause.reason], program)) {
+        if (Clock::now() + budget.trial >= budget.end) return;
         const absl::StatusOr<Trial> trial = Try(candidate, cleaned, options);
         // One that comes back elsewhere is not removed.
-        if (!trial.ok() || trial->bytes >= bytes || !IsGone(collective, trial->collectives)) continue;
-        if (collective.remedy.has_value() && collective.remedy->bytes_after <= trial->bytes) continue;
-        collective.remedy = Remedy{program.PlaceOf(candidate.instruction), SpecOf(candidate.sharding),
-                                   WhereOf(candidate, program), bytes, trial->bytes};
+        if (!trial.ok() || !IsGone(collective, trial->collectives)) continue;
+        const Remedy remedy{program.PlaceOf(candidate.instruction),
+                            SpecOf(candidate.sharding),
+                            WhereOf(candidate, program),
+                            now.bytes,
+                            trial->bytes,
+                            now.seconds,
+                            trial->seconds};
+        if (!collective.remedy.has_value() || IsBetter(remedy, *collective.remedy)) collective.remedy = remedy;
       }
     }
     collective.remedies_tried = true;

@@ -1,8 +1,10 @@
 // An explanation for a terminal.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "gangway/explain/bytes.h"
+#include "gangway/base/amounts.h"
 #include "gangway/explain/explain.h"
 
 namespace gangway::explain {
@@ -34,8 +36,8 @@ void AppendCause(const Cause& cause, std::string* out) {
 void AppendRemedy(const Collective& collective, std::string* out) {
   if (collective.remedy.has_value()) {
     const Remedy& remedy = *collective.remedy;
-    absl::StrAppend(out, "     removed by ", remedy.spec, " on ", remedy.where, ": the program then receives ",
-                    BytesText(remedy.bytes_after), " instead of ", BytesText(remedy.bytes_before), "\n");
+    absl::StrAppend(out, "     removed by ", remedy.spec, " on ", remedy.where,
+                    remedy.pays() ? ": " : ", at a price: ", remedy.PriceText(), "\n");
   } else if (collective.remedies_tried) {
     absl::StrAppend(out, "     no annotation of its ends removes it\n");
   }
@@ -58,16 +60,21 @@ std::string ToText(const Explanation& explanation) {
     AppendRemedy(collective, &out);
   }
   if (explanation.collectives.empty()) absl::StrAppend(&out, "no collectives\n");
+  const auto untried = std::count_if(explanation.collectives.begin(), explanation.collectives.end(),
+                                     [](const Collective& collective) { return !collective.remedies_tried; });
+  if (untried > 0) {
+    absl::StrAppend(&out, "no annotations were tried for ", untried,
+                    " collectives, or not all (--remedy-seconds, --remedies-for)\n");
+  }
   if (!explanation.tensors.empty()) absl::StrAppend(&out, "\nlargest tensors\n");
   for (const Tensor& tensor : explanation.tensors) {
     absl::StrAppend(&out, "  ", tensor.place.ToString(), " ", tensor.shape, " ", tensor.sharding, ": ",
-                    BytesText(static_cast<double>(tensor.bytes_per_device)), " of ",
-                    BytesText(static_cast<double>(tensor.bytes)), " on each device\n");
+                    BytesText(tensor.bytes_per_device), " of ", BytesText(tensor.bytes), " on each device\n");
     AppendPaths("", tensor.paths, &out);
   }
   for (const compile::ReplicatedFallback& fallback : explanation.fallbacks) {
-    absl::StrAppend(&out, "replicated: ", fallback.instruction, ", ", BytesText(static_cast<double>(fallback.bytes)),
-                    ": ", fallback.reason, "\n");
+    absl::StrAppend(&out, "replicated: ", fallback.instruction, ", ", BytesText(fallback.bytes), ": ", fallback.reason,
+                    "\n");
   }
   for (const std::string& conflict : explanation.conflicts) absl::StrAppend(&out, "conflict: ", conflict, "\n");
   return out;

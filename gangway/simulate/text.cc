@@ -2,15 +2,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "gangway/explain/bytes.h"
+#include "gangway/base/amounts.h"
 #include "gangway/simulate/forecast.h"
 #include "gangway/simulate/waits.h"
 
 namespace gangway::simulate {
 namespace {
-
-using explain::BytesText;
-using explain::SecondsText;
 
 std::string MachineText(const Forecast& forecast) {
   const int64_t island = forecast.machine.island_devices;

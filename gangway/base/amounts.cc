@@ -1,8 +1,8 @@
-#include "gangway/explain/bytes.h"
+#include "gangway/base/amounts.h"
 
 #include "absl/strings/str_format.h"
 
-namespace gangway::explain {
+namespace gangway {
 
 std::string BytesText(double bytes) {
   const char* unit = "B";
@@ -20,4 +20,4 @@ std::string SecondsText(double seconds) {
   return absl::StrFormat("%.1f us", seconds * 1e6);
 }
 
-}  // namespace gangway::explain
+}  // namespace gangway

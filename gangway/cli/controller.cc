@@ -14,6 +14,7 @@
 #include "gangway/base/status.h"
 #include "gangway/cli/check_options.h"
 #include "gangway/cli/command.h"
+#include "gangway/cli/explanation.h"
 #include "gangway/cli/logging.h"
 #include "gangway/cli/process.h"
 #include "gangway/cli/program_file.h"
@@ -144,7 +145,7 @@ absl::Status ServeClients(const ControllerCommandOptions& options) {
   }
   std::unique_ptr<status::Server> page;
   if (!options.http.empty()) {
-    GW_ASSIGN_OR_RETURN(page, status::Serve(server->controller(), options.http));
+    GW_ASSIGN_OR_RETURN(page, status::Serve(server->controller(), options.http, ExplainLive));
     spdlog::info("status page: http://{}/", page->address());
   }
   const std::string clients = net::WithPort(options.listen, proxy->port());

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "gangway/base/amounts.h"
 #include "gangway/cli/command.h"
 #include "gangway/cli/signals.h"
 #include "gangway/status/client.h"
@@ -28,13 +29,6 @@ struct TopOptions {
 
 constexpr size_t kMostRows = 12;
 
-std::string Bytes(double bytes) {
-  const char* units[] = {"B", "KiB", "MiB", "GiB"};
-  size_t unit = 0;
-  for (; bytes >= 1024 && unit < 3; ++unit) bytes /= 1024;
-  return absl::StrFormat("%.*f %s", unit == 0 ? 0 : 1, bytes, units[unit]);
-}
-
 int Devices(const json& status) {
   int devices = 0;
   for (const json& worker : status["workers"]) devices += worker["alive"] ? worker["devices"].get<int>() : 0;
@@ -50,14 +44,25 @@ double DeviceSeconds(const json& status) {
   return seconds;
 }
 
+// Bytes a second since the look before; "-" where there was none.
+std::string RateOf(const json& worker, const char* count, const json& status, const json* before) {
+  if (before == nullptr) return "-";
+  const double elapsed = status["when"].get<double>() - (*before)["when"].get<double>();
+  for (const json& then : (*before)["workers"]) {
+    if (then["name"] != worker["name"] || elapsed <= 0) continue;
+    return BytesText(std::max(0.0, (worker[count].get<double>() - then[count].get<double>()) / elapsed));
+  }
+  return "-";
+}
+
 std::string Describe(const json& status, const json* before) {
   const json& totals = status["totals"];
   const int devices = Devices(status);
   std::string text = absl::StrFormat(
       "%d devices, %d sessions, %d programs, %d arrays (%s); %d launches pending, %d over, %d failed\n", devices,
       totals["sessions"].get<int>(), totals["programs"].get<int>(), totals["arrays"].get<int>(),
-      Bytes(totals["store_bytes"]), totals["pending_launches"].get<int64_t>(), totals["launches"].get<int64_t>(),
-      totals["failed_launches"].get<int64_t>());
+      BytesText(totals["store_bytes"].get<int64_t>()), totals["pending_launches"].get<int64_t>(),
+      totals["launches"].get<int64_t>(), totals["failed_launches"].get<int64_t>());
   if (before != nullptr) {
     const double elapsed = status["when"].get<double>() - (*before)["when"].get<double>();
     const double launches = totals["launches"].get<double>() - (*before)["totals"]["launches"].get<double>();
@@ -66,12 +71,14 @@ std::string Describe(const json& status, const json* before) {
                             std::min(100.0, 100 * DeviceSeconds(status) / (elapsed * devices)));
     }
   }
-  absl::StrAppendFormat(&text, "\n%-24s %6s %7s %-6s %12s %8s\n", "WORKER", "ISLAND", "DEVICES", "STATE", "STORED",
-                        "TASKS");
+  absl::StrAppendFormat(&text, "\n%-24s %6s %7s %-6s %12s %8s %12s %12s\n", "WORKER", "ISLAND", "DEVICES", "STATE",
+                        "STORED", "TASKS", "SENT/S", "RECEIVED/S");
   for (const json& worker : status["workers"]) {
-    absl::StrAppendFormat(&text, "%-24s %6d %7d %-6s %12s %8d\n", worker["name"].get<std::string>(),
+    absl::StrAppendFormat(&text, "%-24s %6d %7d %-6s %12s %8d %12s %12s\n", worker["name"].get<std::string>(),
                           worker["island"].get<int>(), worker["devices"].get<int>(), worker["alive"] ? "alive" : "lost",
-                          Bytes(worker["store_bytes"]), worker["pending_tasks"].get<int64_t>());
+                          BytesText(worker["store_bytes"].get<int64_t>()), worker["pending_tasks"].get<int64_t>(),
+                          RateOf(worker, "sent_bytes", status, before),
+                          RateOf(worker, "received_bytes", status, before));
   }
   absl::StrAppendFormat(&text, "\n%-24s %-12s %6s %8s %8s %10s %12s\n", "SESSION", "TENANT", "WEIGHT", "PRIORITY",
                         "WAITING", "LAUNCHES", "DEVICE TIME");
@@ -108,9 +115,11 @@ int Top(const TopOptions& options) {
       return kExitFailure;
     }
     if (!seen["recent"].empty()) last = seen["recent"].back()["number"];
-    std::printf("%s%s", redraw ? "\x1b[H\x1b[2J" : "", Describe(seen, before.is_null() ? nullptr : &before).c_str());
+    const bool prints = !options.once || !before.is_null();  // rates take two looks
+    if (prints)
+      std::printf("%s%s", redraw ? "\x1b[H\x1b[2J" : "", Describe(seen, before.is_null() ? nullptr : &before).c_str());
     std::fflush(stdout);
-    if (options.once) return 0;
+    if (options.once && prints) return 0;
     before = std::move(seen);
     absl::SleepFor(absl::Seconds(options.seconds));
   }
@@ -124,7 +133,7 @@ void AddTopCommand(CLI::App& app, Action* action) {
   CLI::App* command = app.add_subcommand("top", "Show what runs on a cluster, live: tenants, programs, memory, queues");
   command->add_option("ADDRESS", options->address, "Of the status page, host:port, as 'gangway serve' prints it")
       ->required();
-  command->add_flag("--once", options->once, "Print once and end");
+  command->add_flag("--once", options->once, "Print once, after the second look, and end");
   command->add_option("--seconds", options->seconds, "Between two looks")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();

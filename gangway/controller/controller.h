@@ -177,6 +177,13 @@ class Controller {
   virtual Statistics Stats() const = 0;
   // All there is to see, with the launches numbered above `after`.
   virtual Observation Observe(uint64_t after) const { return {}; }
+  // The last while's, oldest first; none where no launches are remembered.
+  virtual std::vector<TransferSample> Transfers() const { return {}; }
+  // What a program that is on the cluster was compiled from. By its name, of several the one compiled last, or by its
+  // number. NOT_FOUND.
+  virtual absl::StatusOr<std::shared_ptr<const CompileRequest>> Source(absl::string_view program) const {
+    return absl::NotFoundError("this controller keeps no sources");
+  }
   // By device; empty where the controller does not know.
   virtual std::vector<DeviceMemory> Memory() const { return {}; }
 };

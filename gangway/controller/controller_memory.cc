@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "gangway/base/amounts.h"
 #include "gangway/base/check.h"
 #include "gangway/controller/runtime_controller.h"
 
@@ -38,8 +39,8 @@ absl::Status RuntimeController::CheckCapacity(absl::Span<const DeviceId> devices
   const std::optional<DeviceId> device = memory_.TooSmall(devices, bytes);
   if (!device.has_value()) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("takes ", ByteText(bytes), " on each device; device ", device->value(), " of worker ",
-                   WorkerName(cluster_.device(*device).worker), " has ", ByteText(memory_[*device].limit)));
+      absl::StrCat("takes ", BytesText(bytes), " on each device; device ", device->value(), " of worker ",
+                   WorkerName(cluster_.device(*device).worker), " has ", BytesText(memory_[*device].limit)));
 }
 
 bool RuntimeController::TakeMemory(SessionId id, SessionRecord& session) {
@@ -131,12 +132,12 @@ absl::Status RuntimeController::LacksMemory(const Command& command) const {
     }
   }
   auto holder = [](std::string* out, const auto& pair) {
-    absl::StrAppend(out, "session ", pair.first, " ", ByteText(pair.second));
+    absl::StrAppend(out, "session ", pair.first, " ", BytesText(pair.second));
   };
   return absl::ResourceExhaustedError(
-      absl::StrCat(ByteText(bytes), " do not fit on device ", device.value(), " of worker ",
-                   WorkerName(cluster_.device(device).worker), ": ", ByteText(memory_[device].claimed), " of ",
-                   ByteText(memory_[device].limit), " are taken (", absl::StrJoin(holders, ", ", holder), ")"));
+      absl::StrCat(BytesText(bytes), " do not fit on device ", device.value(), " of worker ",
+                   WorkerName(cluster_.device(device).worker), ": ", BytesText(memory_[device].claimed), " of ",
+                   BytesText(memory_[device].limit), " are taken (", absl::StrJoin(holders, ", ", holder), ")"));
 }
 
 std::vector<DeviceMemory> RuntimeController::Memory() const {

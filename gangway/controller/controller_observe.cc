@@ -1,6 +1,8 @@
 // What an operator sees.
 #include <utility>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "gangway/base/check.h"
 #include "gangway/controller/runtime_controller.h"
@@ -58,7 +60,8 @@ Observation RuntimeController::Observe(uint64_t after) const {
     const WorkerLink& link = *links_[worker.id.value()];
     seen.workers.push_back({worker.name, worker.island, static_cast<int>(worker.devices[0].value()),
                             static_cast<int>(worker.devices.size()), worker.alive, link.last_heard,
-                            link.beat.store_bytes, link.beat.store_buffers, link.beat.pending_tasks});
+                            link.beat.store_bytes, link.beat.store_buffers, link.beat.pending_tasks,
+                            link.beat.sent_bytes, link.beat.received_bytes});
   }
   for (const auto& [id, session] : sessions_) {
     seen.sessions.push_back({session.info.name, session.info.tenant, session.info.weight, session.info.priority,
@@ -66,11 +69,25 @@ Observation RuntimeController::Observe(uint64_t after) const {
   }
   for (const auto& [id, record] : programs_) {
     if (record->program == nullptr) continue;
-    seen.programs.push_back(
-        {record->program->compiled.name, static_cast<int>(record->devices.size()), record->launches, record->cost});
+    seen.programs.push_back({id.value(), record->program->compiled.name, static_cast<int>(record->devices.size()),
+                             record->launches, record->cost});
   }
   seen.recent = journal_.After(after);
   return seen;
+}
+
+absl::StatusOr<std::shared_ptr<const CompileRequest>> RuntimeController::Source(absl::string_view program) const {
+  GW_CHECK(loop_->InLoop());
+  uint64_t number = 0;
+  const bool by_number = absl::SimpleAtoi(program, &number);
+  const ProgramRecord* found = nullptr;
+  for (const auto& [id, record] : programs_) {
+    if (record->program == nullptr) continue;
+    const bool is_it = by_number ? id.value() == number : record->program->compiled.name == program;
+    if (is_it && (found == nullptr || found->id < id)) found = record.get();
+  }
+  if (found == nullptr) return absl::NotFoundError(absl::StrCat("no program ", program, " is on this cluster"));
+  return found->request;
 }
 
 }  // namespace gangway::controller

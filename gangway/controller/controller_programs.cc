@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "gangway/base/amounts.h"
 #include "gangway/base/check.h"
 #include "gangway/base/status.h"
 #include "gangway/controller/runtime_controller.h"
@@ -62,9 +63,9 @@ std::pair<ProgramId, Future<std::shared_ptr<const Program>>> RuntimeController::
                                                         request.devices.size(), " devices")));
   }
   if (static_cast<int64_t>(request.artifact.size()) > options_.max_program_bytes) {
-    return fail(absl::ResourceExhaustedError(
-        absl::StrCat("compile: a program of ", ByteText(static_cast<int64_t>(request.artifact.size())),
-                     "; this cluster takes up to ", ByteText(options_.max_program_bytes))));
+    return fail(absl::ResourceExhaustedError(absl::StrCat("compile: a program of ", BytesText(request.artifact.size()),
+                                                          "; this cluster takes up to ",
+                                                          BytesText(options_.max_program_bytes))));
   }
   if (absl::Status quota = CheckDeviceQuota(session, request.devices); !quota.ok()) {
     return fail(Annotate(quota, "compile"));
@@ -81,29 +82,31 @@ std::pair<ProgramId, Future<std::shared_ptr<const Program>>> RuntimeController::
   }
   auto record = std::make_unique<ProgramRecord>();
   record->id = ProgramId(next_program_++);
-  record->key = key;
   record->references = 1;
   record->devices = request.devices;
+  record->request = std::make_shared<const CompileRequest>(std::move(request));
   const ProgramId id = record->id;
   auto future = record->ready.future();
-  program_cache_.emplace(std::move(key), id);
+  record->key = &program_cache_.emplace(std::move(key), id).first->first;
   ++FindSession(session)->programs[id];
+  StartCompiling(*record);
   programs_.emplace(id, std::move(record));
+  return {id, future};
+}
 
+void RuntimeController::StartCompiling(const ProgramRecord& record) {
   const auto& borrowed = options_.compile_executors;
   const size_t slots = borrowed.empty() ? own_compilers_.size() : borrowed.size();
   const size_t slot = next_compile_executor_++ % slots;
   Executor& executor = borrowed.empty() ? *own_compilers_[slot] : *borrowed[slot];
-  auto shared_request = std::make_shared<CompileRequest>(std::move(request));
-  executor.Post([compile = options_.compile, shared_request, id, &loop = *loop_,
+  executor.Post([compile = options_.compile, request = record.request, id = record.id, &loop = *loop_,
                  weak = std::weak_ptr<RuntimeController*>(self_)] {
-    auto compiled = std::make_shared<absl::StatusOr<compile::CompiledProgram>>(
-        compile(shared_request->artifact, shared_request->options));
+    auto compiled =
+        std::make_shared<absl::StatusOr<compile::CompiledProgram>>(compile(request->artifact, request->options));
     loop.Post([weak, id, compiled] {
       if (auto self = weak.lock()) (*self)->CompiledProgram(id, std::move(*compiled));
     });
   });
-  return {id, future};
 }
 
 void RuntimeController::CompiledProgram(ProgramId id, absl::StatusOr<compile::CompiledProgram> compiled) {
@@ -226,7 +229,7 @@ void RuntimeController::FinishProgram(ProgramRecord& record, const absl::Status&
     outcome = status;
     record.error = status;
     // The next who asks shall have it tried again.
-    program_cache_.erase(record.key);
+    if (record.key != nullptr) program_cache_.erase(*std::exchange(record.key, nullptr));
   }
   // In a turn of its own: whoever waits may release the program at once, and our callers still hold the record.
   loop_->Post([ready = record.ready, outcome = std::move(outcome)] { ready.Set(outcome); });
@@ -256,8 +259,7 @@ void RuntimeController::DropProgram(ProgramId id) {
   if (it == programs_.end()) return;
   std::unique_ptr<ProgramRecord> record = std::move(it->second);
   programs_.erase(it);
-  auto cached = program_cache_.find(record->key);
-  if (cached != program_cache_.end() && cached->second == id) program_cache_.erase(cached);
+  if (record->key != nullptr) program_cache_.erase(*record->key);
   record->ready.Set(absl::CancelledError("the program was released while it was compiled"));
 }
 

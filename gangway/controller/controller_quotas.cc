@@ -3,6 +3,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "gangway/base/amounts.h"
 #include "gangway/controller/runtime_controller.h"
 
 namespace gangway::controller {
@@ -57,8 +58,8 @@ absl::Status RuntimeController::CheckByteQuota(const SessionRecord& session, con
   if (use == nullptr || use->tenant.max_bytes == 0) return absl::OkStatus();
   const int64_t growth = Growth(command);
   if (growth <= 0 || use->memory->bytes + growth <= use->tenant.max_bytes) return absl::OkStatus();
-  return Refuse(*use, absl::StrCat("takes ", ByteText(growth), "; of the ", ByteText(use->tenant.max_bytes),
-                                   " it may have, ", ByteText(use->memory->bytes), " are taken"));
+  return Refuse(*use, absl::StrCat("takes ", BytesText(growth), "; of the ", BytesText(use->tenant.max_bytes),
+                                   " it may have, ", BytesText(use->memory->bytes), " are taken"));
 }
 
 }  // namespace gangway::controller

@@ -12,6 +12,7 @@ namespace gangway::controller {
 namespace {
 
 constexpr size_t kMaxDevicesPerWorker = 4096;
+constexpr size_t kTransferSamples = 8192;  // minutes of a few workers
 
 }  // namespace
 
@@ -21,6 +22,7 @@ RuntimeController::RuntimeController(ControllerOptions options)
       loop_(options_.loop == nullptr ? own_loop_.get() : options_.loop),
       clock_(options_.clock == nullptr ? static_cast<const Clock&>(system_clock_) : *options_.clock),
       journal_(options_.journal_capacity),
+      transfers_(journal_.keeps() ? kTransferSamples : 0),
       self_(std::make_shared<RuntimeController*>(this)) {
   GW_CHECK(options_.compile != nullptr);
   for (const Tenant& tenant : options_.tenants.tenants()) {
@@ -89,6 +91,7 @@ void RuntimeController::Handle(const std::shared_ptr<WorkerLink>& link, net::Mes
   link->last_heard = clock_.Now();
   if (auto* hello = std::get_if<net::Hello>(&message)) return OnHello(link, std::move(*hello));
   if (auto* beat = std::get_if<net::Heartbeat>(&message)) {  // also while workers of smaller ranks are to join first
+    transfers_.Add({link->name, link->last_heard, beat->sent_bytes, beat->received_bytes});
     link->beat = std::move(*beat);
     return;
   }

@@ -28,6 +28,13 @@ struct LaunchRecord {
   std::string error;      // "" if none
 };
 
+// What a worker had sent to others and received from them.
+struct TransferSample {
+  std::string worker;
+  absl::Time when;
+  int64_t sent_bytes = 0, received_bytes = 0;
+};
+
 struct WorkerState {
   std::string name;
   int island = 0;
@@ -35,6 +42,7 @@ struct WorkerState {
   bool alive = false;
   absl::Time last_heard;
   int64_t store_bytes = 0, store_buffers = 0, pending_tasks = 0;
+  int64_t sent_bytes = 0, received_bytes = 0;  // to other workers and from them, since it began
 };
 
 struct SessionState {
@@ -47,6 +55,7 @@ struct SessionState {
 };
 
 struct ProgramState {
+  uint64_t number = 0;  // of all programs that this controller has compiled
   std::string name;
   int devices = 0;
   int64_t launches = 0;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_format.h"
-
 namespace gangway::controller {
 
 std::vector<WorkerId> WorkersOf(const Placement& placement) {
@@ -27,11 +25,6 @@ bool ArrayRecord::IsDeleted() const {
 bool ArrayRecord::HasCopiesInPlace() const {
   return std::any_of(shared.begin(), shared.end(),
                      [](const auto& shard) { return shard != nullptr && shard->bytes.use_count() > 1; });
-}
-
-std::string ByteText(int64_t bytes) {
-  if (bytes < (int64_t{1} << 20)) return absl::StrFormat("%.1f KiB", static_cast<double>(bytes) / 1024);
-  return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
 net::RequestId RequestOf(const net::Message& message) {

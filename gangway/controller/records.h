@@ -125,7 +125,8 @@ struct ArrayRecord {
 // A program and all who use it.
 struct ProgramRecord {
   ProgramId id;
-  std::string key;  // of the content, for the cache
+  const std::string* key = nullptr;  // in the cache; null: it is not there (any more)
+  std::shared_ptr<const CompileRequest> request;
   int references = 0;
   std::vector<DeviceId> devices;
   std::shared_ptr<Deployment> deployment;
@@ -162,8 +163,6 @@ struct Command {
   std::vector<resource::ClaimRef> gives_back;  // claims that end when it is dispatched
 };
 
-// "1.5 KiB", "64.0 MiB".
-std::string ByteText(int64_t bytes);
 // The question a message asks; 0: none.
 net::RequestId RequestOf(const net::Message& message);
 void ForEachOutput(const TaskRecord& task, absl::FunctionRef<void(net::BufferId)> f);

@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/container/node_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "gangway/base/strand.h"
@@ -21,6 +22,7 @@
 #include "gangway/controller/launch_journal.h"
 #include "gangway/controller/records.h"
 #include "gangway/controller/tenants.h"
+#include "gangway/controller/transfer_history.h"
 #include "gangway/net/channel.h"
 #include "gangway/resource/relocation.h"
 
@@ -120,6 +122,8 @@ class RuntimeController final : public Controller {
                                         const ExecuteOptions& options) override;
   Statistics Stats() const override;
   Observation Observe(uint64_t after) const override;
+  std::vector<TransferSample> Transfers() const override { return transfers_.samples(); }
+  absl::StatusOr<std::shared_ptr<const CompileRequest>> Source(absl::string_view program) const override;
   std::vector<DeviceMemory> Memory() const override;
 
  private:
@@ -269,6 +273,7 @@ class RuntimeController final : public Controller {
   // The array's data goes with the command's launch, or at once where there is none.
   void TakeDonated(ArrayRecord& donated, Command* command);
   absl::Status CheckDonations(absl::Span<const ArrayId> arguments, absl::Span<const int64_t> drops);
+  void StartCompiling(const ProgramRecord& record);  // on a thread for it
   void CompiledProgram(ProgramId id, absl::StatusOr<compile::CompiledProgram> compiled);
   absl::Status Lower(ProgramRecord& record);
   // Not yet loaded anywhere.
@@ -304,7 +309,7 @@ class RuntimeController final : public Controller {
   absl::flat_hash_map<SessionId, SessionRecord> sessions_;
   absl::flat_hash_map<ArrayId, std::unique_ptr<ArrayRecord>> arrays_;
   absl::flat_hash_map<ProgramId, std::unique_ptr<ProgramRecord>> programs_;
-  absl::flat_hash_map<std::string, ProgramId> program_cache_;
+  absl::node_hash_map<std::string, ProgramId> program_cache_;  // whose keys stay where they are
   absl::flat_hash_map<net::ProgramId, std::pair<ProgramId, Deployment*>> deployments_;  // all that live
   std::deque<Moving> relocations_;
   absl::flat_hash_map<TaskId, std::shared_ptr<TaskRecord>> tasks_;
@@ -323,6 +328,7 @@ class RuntimeController final : public Controller {
   int next_compile_executor_ = 0;
   DispatchCounts counts_;
   LaunchJournal journal_;
+  TransferHistory transfers_;
   int together_ = 0;                                   // calls of Together under way
   std::vector<std::shared_ptr<WorkerLink>> gathered_;  // links that gather
   bool stopped_ = false;

@@ -60,6 +60,10 @@ class Fabric {
 
   // Receives of the subject that have not begun fail with `why`, now and later; parcels of it are dropped.
   virtual void Abandon(uint64_t subject, const absl::Status& why) = 0;
+
+  // Of the parcels that Send and Receive were called for.
+  virtual int64_t sent_bytes() const = 0;
+  virtual int64_t received_bytes() const = 0;
 };
 
 }  // namespace gangway::net

@@ -1,7 +1,8 @@
-// The part of a fabric that knows its own number: the same for every backend.
+// The part of a fabric that knows its own number and counts: the same for every backend.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "gangway/net/fabric.h"
@@ -12,8 +13,15 @@ class IntroducedFabric : public Fabric {
  public:
   void Introduce(PeerId self) final { self_ = self.value(); }
   PeerId self() const final { return PeerId(self_); }
+  int64_t sent_bytes() const final { return sent_; }
+  int64_t received_bytes() const final { return received_; }
+
+ protected:
+  void CountSent(size_t bytes) { sent_ += static_cast<int64_t>(bytes); }
+  void CountReceived(size_t bytes) { received_ += static_cast<int64_t>(bytes); }
 
  private:
+  std::atomic<int64_t> sent_ = 0, received_ = 0;
   std::atomic<int32_t> self_ = -1;  // set by the worker's loop, read by whoever sends
 };
 

@@ -105,6 +105,8 @@ struct Heartbeat {
   int64_t store_buffers = 0;
   int64_t pending_tasks = 0;
   std::vector<int64_t> device_bytes;  // by device: what the store holds there
+  int64_t sent_bytes = 0;             // to other workers, and from them; since the worker began
+  int64_t received_bytes = 0;
   friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
 };
 

@@ -18,7 +18,9 @@ json Of(const controller::WorkerState& worker) {
           {"last_heard", Seconds(worker.last_heard)},
           {"store_bytes", worker.store_bytes},
           {"store_buffers", worker.store_buffers},
-          {"pending_tasks", worker.pending_tasks}};
+          {"pending_tasks", worker.pending_tasks},
+          {"sent_bytes", worker.sent_bytes},
+          {"received_bytes", worker.received_bytes}};
 }
 
 json Of(const controller::SessionState& session) {
@@ -32,7 +34,8 @@ json Of(const controller::SessionState& session) {
 }
 
 json Of(const controller::ProgramState& program) {
-  return {{"name", program.name},
+  return {{"number", program.number},
+          {"name", program.name},
           {"devices", program.devices},
           {"launches", program.launches},
           {"seconds", absl::ToDoubleSeconds(program.device_time)}};

@@ -71,6 +71,10 @@ std::string MetricsText(const controller::Observation& seen) {
                    static_cast<double>(worker.store_buffers), of);
     families.Gauge("gangway_worker_pending_tasks", "Tasks the worker has not finished",
                    static_cast<double>(worker.pending_tasks), of);
+    families.Counter("gangway_sent_bytes_total", "Bytes that the worker sent to others",
+                     static_cast<double>(worker.sent_bytes), of);
+    families.Counter("gangway_received_bytes_total", "Bytes that the worker received from others",
+                     static_cast<double>(worker.received_bytes), of);
   }
   std::map<std::string, TenantTotals> tenants;
   for (const controller::SessionState& session : seen.sessions) {

@@ -41,7 +41,7 @@ Observation TwoWorkers() {
   Observation seen;
   seen.when = At(10);
   seen.launches = 7;
-  seen.workers = {{"host0", 0, 0, 4, true, At(9), 1024, 2, 1}, {"host1", 0, 4, 4, false, At(3), 0, 0, 0}};
+  seen.workers = {{"host0", 0, 0, 4, true, At(9), 1024, 2, 1, 4096}, {"host1", 0, 4, 4, false, At(3), 0, 0, 0}};
   seen.sessions = {{"alice", "red", 1, 0, 3, 5, absl::Seconds(2)}, {"bob", "red", 1, 0, 4, 2, absl::Seconds(1)}};
   return seen;
 }
@@ -52,6 +52,7 @@ TEST(Metrics, NameWorkersAndSumTenants) {
   EXPECT_THAT(text, HasSubstr("gangway_worker_up{worker=\"host0\"} 1"));
   EXPECT_THAT(text, HasSubstr("gangway_worker_up{worker=\"host1\"} 0"));
   EXPECT_THAT(text, HasSubstr("gangway_store_bytes{worker=\"host0\"} 1024"));
+  EXPECT_THAT(text, HasSubstr("gangway_sent_bytes_total{worker=\"host0\"} 4096"));
   EXPECT_THAT(text, HasSubstr("gangway_tenant_sessions{tenant=\"red\"} 2"));
   EXPECT_THAT(text, HasSubstr("gangway_tenant_waiting{tenant=\"red\"} 7"));
 }
@@ -91,7 +92,7 @@ std::vector<json> EventsOf(const std::string& trace, int process, const std::str
 }
 
 TEST(Trace, ALaunchIsOnItsClientItsSchedulerAndItsDevices) {
-  const std::string trace = TraceJson({LaunchOf(1, 1, 2, 5, 0.5)}, absl::InfinitePast());
+  const std::string trace = TraceJson({LaunchOf(1, 1, 2, 5, 0.5)}, {}, absl::InfinitePast());
   EXPECT_EQ(EventsOf(trace, 1, "b")[0]["ts"], 1e6);
   EXPECT_EQ(EventsOf(trace, 1, "e")[0]["ts"], 5e6);
   EXPECT_EQ(EventsOf(trace, 2, "e")[0]["ts"], 2e6);
@@ -102,12 +103,21 @@ TEST(Trace, ALaunchIsOnItsClientItsSchedulerAndItsDevices) {
 }
 
 TEST(Trace, LaunchesOfADeviceDoNotOverlap) {
-  const std::string trace = TraceJson({LaunchOf(1, 1, 2, 5, 2), LaunchOf(2, 1, 3, 6, 1)}, absl::InfinitePast());
+  const std::string trace = TraceJson({LaunchOf(1, 1, 2, 5, 2), LaunchOf(2, 1, 3, 6, 1)}, {}, absl::InfinitePast());
   EXPECT_EQ(EventsOf(trace, 3, "X")[2]["ts"], 4e6) << "dispatched at 3, but the one before took until 4";
 }
 
 TEST(Trace, WhatEndedBeforeIsLeftOut) {
-  EXPECT_TRUE(EventsOf(TraceJson({LaunchOf(1, 1, 2, 5, 2)}, At(6)), 3, "X").empty());
+  EXPECT_TRUE(EventsOf(TraceJson({LaunchOf(1, 1, 2, 5, 2)}, {}, At(6)), 3, "X").empty());
+}
+
+TEST(Trace, TransfersAreCountersOfTheirWorkers) {
+  const std::string trace = TraceJson({}, {{"w0", At(1), 0, 0}, {"w1", At(1), 5, 0}, {"w0", At(3), 4096, 2048}}, At(0));
+  const std::vector<json> counters = EventsOf(trace, 4, "C");
+  ASSERT_EQ(counters.size(), 1u);
+  EXPECT_EQ(counters[0]["name"], "bytes/s of w0");
+  EXPECT_EQ(counters[0]["args"]["sent"], 2048);
+  EXPECT_EQ(counters[0]["args"]["received"], 1024);
 }
 
 class ServerTest : public ::testing::Test {
@@ -150,6 +160,18 @@ TEST_F(ServerTest, OddQuestionsAreAnsweredOrRefused) {
     EXPECT_TRUE(Ask(path).ok()) << path;
   }
   EXPECT_THAT(std::string(Ask("/etc/passwd").status().message()), HasSubstr("answered 404"));
+}
+
+TEST_F(ServerTest, WhatIsNotThereCannotBeExplained) {
+  EXPECT_THAT(std::string(Ask("/explain?program=train").status().message()), HasSubstr("answered 404"));
+  ExplainFunction explain = [](const controller::CompileRequest&, const Parameters&) {
+    return absl::StatusOr<Explained>(Explained{"nobody wants it", "text/plain", ""});
+  };
+  auto explains = Serve(controller_, "127.0.0.1:0", explain);
+  ASSERT_TRUE(explains.ok()) << explains.status();
+  const absl::Status refused =
+      GetExplanation((*explains)->address(), "train", {{"format", "text"}}, absl::Seconds(5)).status();
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("answered 404: no program train is on this cluster"));
 }
 
 TEST_F(ServerTest, OnlyThisMachineIsServed) {

@@ -12,10 +12,11 @@ namespace gangway::status {
 namespace {
 
 using controller::LaunchRecord;
+using controller::TransferSample;
 using nlohmann::json;
 
 // Rows are threads of these processes.
-constexpr int kClients = 1, kSchedulers = 2, kDevices = 3;
+constexpr int kClients = 1, kSchedulers = 2, kDevices = 3, kTransfers = 4;
 
 double Microseconds(absl::Time time) { return absl::ToDoubleMicroseconds(time - absl::UnixEpoch()); }
 
@@ -25,6 +26,7 @@ class Trace {
     NameProcess(kClients, "clients");
     NameProcess(kSchedulers, "schedulers");
     NameProcess(kDevices, "devices");
+    NameProcess(kTransfers, "transfers");
   }
 
   void Add(const LaunchRecord& launch) {
@@ -47,6 +49,24 @@ class Trace {
       events_.push_back(std::move(event));
     }
     AddOnDevices(launch);
+  }
+
+  // A counter of each worker: bytes a second since its last sample.
+  void Add(const TransferSample& sample) {
+    const auto [last, first] = transfers_.try_emplace(sample.worker, sample);
+    const double seconds = absl::ToDoubleSeconds(sample.when - last->second.when);
+    if (!first && seconds > 0 && sample.sent_bytes >= last->second.sent_bytes) {
+      const auto rate = [&](int64_t now, int64_t before) { return static_cast<double>(now - before) / seconds; };
+      events_.push_back({{"ph", "C"},
+                         {"name", absl::StrCat("bytes/s of ", sample.worker)},
+                         {"pid", kTransfers},
+                         {"tid", 0},
+                         {"ts", Microseconds(last->second.when)},
+                         {"args",
+                          {{"sent", rate(sample.sent_bytes, last->second.sent_bytes)},
+                           {"received", rate(sample.received_bytes, last->second.received_bytes)}}}});
+    }
+    last->second = sample;
   }
 
   std::string Text() const {
@@ -86,17 +106,22 @@ class Trace {
   }
 
   json events_ = json::array();
-  std::map<std::string, int> clients_;   // rows by session
-  std::map<int, absl::Time> free_;       // by device: when what is drawn so far ends
-  std::set<std::pair<int, int>> named_;  // rows that have their name
+  std::map<std::string, int> clients_;               // rows by session
+  std::map<std::string, TransferSample> transfers_;  // the last of each worker
+  std::map<int, absl::Time> free_;                   // by device: when what is drawn so far ends
+  std::set<std::pair<int, int>> named_;              // rows that have their name
 };
 
 }  // namespace
 
-std::string TraceJson(const std::vector<LaunchRecord>& launches, absl::Time from) {
+std::string TraceJson(const std::vector<LaunchRecord>& launches, const std::vector<TransferSample>& transfers,
+                      absl::Time from) {
   Trace trace;
   for (const LaunchRecord& launch : launches) {
     if (launch.over >= from) trace.Add(launch);
+  }
+  for (const TransferSample& sample : transfers) {
+    if (sample.when >= from) trace.Add(sample);
   }
   return trace.Text();
 }

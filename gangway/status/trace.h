@@ -10,6 +10,7 @@ namespace gangway::status {
 
 // The Trace Event Format: rows of sessions, schedulers and devices; microseconds since the epoch. Launches that ended
 // before `from` are left out.
-std::string TraceJson(const std::vector<controller::LaunchRecord>& launches, absl::Time from);
+std::string TraceJson(const std::vector<controller::LaunchRecord>& launches,
+                      const std::vector<controller::TransferSample>& transfers, absl::Time from);
 
 }  // namespace gangway::status

@@ -87,7 +87,11 @@ void Worker::Tick() {
   ledger_.Flush();
   absl::erase_if(loans_, [](const auto& entry) { return entry.second.expired(); });
   absl::erase_if(gangs_, [](const auto& entry) { return entry.second.expired(); });
-  const net::Heartbeat beat = {store_.bytes(), store_.buffers(), ledger_.pending(), store_.device_bytes()};
+  net::Heartbeat beat = {store_.bytes(), store_.buffers(), ledger_.pending(), store_.device_bytes()};
+  if (options_.fabric != nullptr) {
+    beat.sent_bytes = options_.fabric->sent_bytes();
+    beat.received_bytes = options_.fabric->received_bytes();
+  }
   const absl::Time now = options_.clock->Now();
   if (now >= next_beat_ || !(beat == last_beat_)) {
     (void)channel_->SendLater(beat);

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import urllib.error
 import urllib.request
 
 import clusters
@@ -17,6 +18,8 @@ x = jax.device_put(np.ones((64, 64), np.float32), NamedSharding(mesh, P("x")))
 def matmul(x): return x @ x.T
 step = jax.jit(matmul)
 for _ in range(20): step(x).block_until_ready()
+def whole(x): return x + 1
+y = jax.jit(whole, out_shardings=NamedSharding(mesh, P()))(x)
 print("ready", flush=True)
 time.sleep(120)
 """
@@ -69,12 +72,54 @@ def test_trace_has_a_row_for_each_device(busy, tmp_path):
     assert len(on_devices) >= 40 and any(event["dur"] > 0 for event in on_devices)
 
 
+def explain(cluster, program, *options):
+    return clusters.run([clusters.GANGWAY, "explain", f"--server={cluster.status_page}", program, *options], 90)
+
+
+def test_a_program_that_runs_is_explained(busy, tmp_path):
+    shown = explain(busy, "jit_matmul")
+    assert shown.returncode == 0, shown.stderr
+    assert "jit_matmul on 2 devices" in shown.stdout and "all-gather along 'x'" in shown.stdout
+    number = next(p["number"] for p in json.loads(page(busy, "/status.json"))["programs"] if p["name"] == "jit_matmul")
+    told = explain(busy, str(number), "--format=json", "--machine=h100", "-o", tmp_path / "told.json")
+    assert told.returncode == 0, told.stderr
+    told = json.loads((tmp_path / "told.json").read_text())
+    assert (told["program"], told["machine"]) == ("jit_matmul", "h100")
+    assert told["collectives"][0]["remedies_tried"]
+    annotation = f"--annotate={told['tensors'][0]['place']['instruction']}=P()" if told["tensors"] else ""
+    assert explain(busy, "jit_matmul", *filter(None, [annotation])).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "program, options, why",
+    [
+        ("jit_nobody", [], "answered 404: no program jit_nobody is on this cluster"),
+        ("jit_matmul", ["--machine=abacus"], "answered 400: --machine: no model of abacus"),
+        ("jit_matmul", ["--annotate=dot"], "answered 400: --annotate: expected INSTRUCTION=P(...), got 'dot'"),
+        ("jit_whole", ["--max-replicated-bytes=1024"], "stands on all 2 devices in full: 16384 bytes, allowed 1024"),
+    ],
+)
+def test_an_explanation_that_fails_is_one_line(busy, program, options, why):
+    shown = explain(busy, program, *options)
+    assert shown.returncode == 1
+    assert len(shown.stderr.splitlines()) == 1 and why in shown.stderr, shown.stderr
+    assert ("jit_whole on 2 devices" in shown.stdout) == ("replicated" in "".join(options))
+
+
+def test_parameters_of_nobody_are_refused(busy):
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        page(busy, "/explain?program=jit_matmul&config=%2Fetc%2Fpasswd")
+    assert refused.value.code == 400 and b"--config" in refused.value.read()
+
+
 @pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
 def test_the_page_in_a_browser(busy, tmp_path):
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
     command += ["--enable-logging=stderr", "--virtual-time-budget=4000", "--dump-dom", f"http://{busy.status_page}/"]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert "CONSOLE" not in shown.stderr, shown.stderr
-    assert re.search(r'<tr><td>jit_matmul</td><td class="n">2</td>', shown.stdout), shown.stdout[-3000:]
+    assert re.search(r'<td>jit_matmul</td><td class="n">2</td>', shown.stdout), shown.stdout[-3000:]
     assert "<td>worker0</td>" in shown.stdout
+    link = re.search(r'<a href="(/explain[^"]*)" aria-label="explain jit_matmul"', shown.stdout)
+    assert "<title>" in page(busy, link[1].replace("&amp;", "&")) and "jit_matmul" in shown.stdout
     assert re.search("at [0-9:]+", shown.stdout)

@@ -103,8 +103,8 @@ TEST_P(MemoryTest, AfterAWhileItFailsAndNamesWhoHasTheMemory) {
   const absl::Status status = Value(z, absl::Seconds(15)).status();
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   const std::string message(status.message());
-  EXPECT_THAT(message, HasSubstr("program program: after 1m of waiting: 4.0 KiB do not fit on device 0 of worker w0"));
-  EXPECT_THAT(message, HasSubstr("session greedy 4.0 KiB"));
+  EXPECT_THAT(message, HasSubstr("program program: after 1m of waiting: 4.00 KiB do not fit on device 0 of worker w0"));
+  EXPECT_THAT(message, HasSubstr("session greedy 4.00 KiB"));
   EXPECT_EQ(*Value(x), 5) << "the session goes on";
   EXPECT_EQ(Waiting(), 0);
 }
@@ -113,7 +113,7 @@ TEST_P(MemoryTest, WhatNeverFitsFailsAtOnce) {
   Start(0.5);
   SessionId session = Open("a");
   EXPECT_THAT(std::string(Make(session, 0).status().message()),
-              HasSubstr("takes 4.0 KiB on each device; device 0 of worker w0 has 2.0 KiB"));
+              HasSubstr("takes 4.00 KiB on each device; device 0 of worker w0 has 2.00 KiB"));
 }
 
 TEST_P(MemoryTest, AWaitingSessionsOwnFreesAreNotHeldBack) {

@@ -90,8 +90,8 @@ TEST_P(QuotaTest, BytesAreThoseOfAllSessionsTogether) {
   const absl::Status refused = Value(third).status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("upload: tenant red: takes 4.0 KiB; of the 8.0 KiB it may have, 8.0 KiB are taken"));
-  EXPECT_THAT(log_, Contains(HasSubstr("refused: tenant red: takes 4.0 KiB")));
+              HasSubstr("upload: tenant red: takes 4.00 KiB; of the 8.00 KiB it may have, 8.00 KiB are taken"));
+  EXPECT_THAT(log_, Contains(HasSubstr("refused: tenant red: takes 4.00 KiB")));
   for (int i = 0; i < 4; ++i) EXPECT_EQ(*Value(Make(other, i)), i) << "others are not disturbed";
   EXPECT_EQ(*Value(first), 1);
   Release(second);

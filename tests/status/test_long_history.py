@@ -8,6 +8,7 @@ import html
 import http.server
 import json
 import pathlib
+import queue
 import re
 import shutil
 import subprocess
@@ -25,6 +26,26 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get in
 PROBE = pathlib.Path(__file__).with_name("probe.html").read_text()
 
 
+# Tells when something was painted, when all was there, and whether the keyboard's place survives the next answers.
+TIMED = """
+<script>
+const timed = setInterval(() => {
+  const link = document.querySelector("#programs a");
+  const paint = performance.getEntriesByName("first-contentful-paint")[0];
+  if (!link || !paint || !document.querySelector("#launches tbody tr")) return;
+  clearInterval(timed);
+  const report = {painted: paint.startTime, complete: performance.now(), href: link.getAttribute("href")};
+  link.focus();
+  setTimeout(() => {
+    report.replaced = !link.isConnected;
+    report.focused = document.activeElement.getAttribute("href");
+    fetch("/report", {method: "POST", body: JSON.stringify(report)});
+  }, 2500);
+}, 10);
+</script>
+"""
+
+
 @functools.lru_cache
 def documents():
     launches = [
@@ -36,7 +57,7 @@ def documents():
     launches[-2]["error"] = "program jit_step_9998: worker w1 is lost"
     workers = [
         {"name": f"w{i}", "island": 0, "first_device": 8 * i, "devices": 8, "alive": i != 1, "last_heard": 10.0,
-         "store_bytes": 1 << 30, "store_buffers": 1000, "pending_tasks": 3}
+         "store_bytes": 1 << 30, "store_buffers": 1000, "pending_tasks": 3, "sent_bytes": 1 << 20, "received_bytes": 0}
         for i in range(DEVICES // 8)
     ]  # fmt: skip
     sessions = [
@@ -44,7 +65,10 @@ def documents():
          "device_seconds": 3.5}
         for i in range(7)
     ]  # fmt: skip
-    programs = [{"name": f"jit_step_{i}", "devices": DEVICES, "launches": 1, "seconds": 7e-4} for i in range(PROGRAMS)]
+    programs = [
+        {"number": i, "name": f"jit_step_{i}", "devices": DEVICES, "launches": 1, "seconds": 7e-4}
+        for i in range(PROGRAMS)
+    ]
     totals = {"launches": LAUNCHES, "failed_launches": 1, "pending_launches": 0, "sessions": 7, "programs": PROGRAMS,
               "arrays": 1, "store_bytes": 8 << 30, "waiting_for_memory": 0}  # fmt: skip
     status = {
@@ -57,6 +81,7 @@ def documents():
     }
     return {
         "/": (PAGE.read_text().replace("<main>", PROBE + "<main>").encode(), "text/html"),
+        "/timed": (PAGE.read_text().replace("<main>", TIMED + "<main>").encode(), "text/html"),
         "/status.json": (json.dumps(status).encode(), "application/json"),
     }
 
@@ -69,15 +94,30 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
+    def do_POST(self):
+        self.server.reports.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(204)
+        self.end_headers()
+
     def log_message(self, *_):
         pass
+
+
+class Address(str):
+    """Of the page, with what it reports."""
+
+    def __new__(cls, text, reports):
+        address = super().__new__(cls, text)
+        address.reports = reports
+        return address
 
 
 @pytest.fixture(scope="module")
 def address():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.reports = queue.Queue()
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
+    yield Address(f"http://127.0.0.1:{server.server_port}/", server.reports)
     server.shutdown()
 
 
@@ -103,3 +143,17 @@ def test_the_page(address, tmp_path, scheme):
         report
     )
     assert not report["wide"]
+
+
+def test_it_is_painted_within_a_second_and_keeps_the_keyboards_place(address, tmp_path):
+    documents()  # made before the clock runs
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
+    browser = subprocess.Popen([*command, "--remote-debugging-port=0", f"{address}timed"], stderr=subprocess.DEVNULL)
+    try:
+        report = address.reports.get(timeout=60)
+    finally:
+        browser.terminate()
+        browser.wait()
+    print(report)
+    assert report["painted"] <= 1000 and report["complete"] <= 5000, report  # milliseconds; other tests run beside it
+    assert report["replaced"] and report["focused"] == report["href"], report

@@ -19,7 +19,7 @@ std::vector<Message> SampleMessages() {
       Fetched{RequestId(9), absl::OkStatus(), Bytes(zeros)},
       Fetched{RequestId(9), absl::OkStatus(), Payload(), {~uint64_t{0}, true}},
       Fetched{RequestId(10), absl::NotFoundError("gone"), Payload()},
-      Heartbeat{1, 2, 3, {1, 0}},
+      Heartbeat{1, 2, 3, {1, 0}, 1 << 20, 5},
       Welcome{16, PeerId(3), 2000},
       Peer{PeerId(4), "worker-4", zeros},
       PeerLost{PeerId(4), absl::UnavailableError("gone")},

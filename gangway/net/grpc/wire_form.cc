@@ -165,6 +165,8 @@ class FrameWriter {
     to->set_store_buffers(m.store_buffers);
     to->set_pending_tasks(m.pending_tasks);
     to->mutable_device_bytes()->Add(m.device_bytes.begin(), m.device_bytes.end());
+    to->set_sent_bytes(m.sent_bytes);
+    to->set_received_bytes(m.received_bytes);
   }
   void Put(const Welcome& m, wire::Message* out) {
     out->mutable_welcome()->set_first_device(m.first_device);
@@ -447,8 +449,9 @@ class BatchParser {
         return to;
       }
       case wire::Message::kHeartbeat:
-        return Heartbeat{m.heartbeat().store_bytes(), m.heartbeat().store_buffers(), m.heartbeat().pending_tasks(),
-                         Values<int64_t>(m.heartbeat().device_bytes())};
+        return Heartbeat{m.heartbeat().store_bytes(),   m.heartbeat().store_buffers(),
+                         m.heartbeat().pending_tasks(), Values<int64_t>(m.heartbeat().device_bytes()),
+                         m.heartbeat().sent_bytes(),    m.heartbeat().received_bytes()};
       case wire::Message::kWelcome:
         return Welcome{m.welcome().first_device(), PeerId(m.welcome().self()), m.welcome().heartbeat_ms()};
       case wire::Message::kPeer:

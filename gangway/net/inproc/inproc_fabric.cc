@@ -58,6 +58,7 @@ class InprocFabrics::End final : public IntroducedFabric {
   }
 
   void Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) override {
+    CountSent(size);
     std::string address;
     absl::Status gone;
     {
@@ -88,6 +89,7 @@ class InprocFabrics::End final : public IntroducedFabric {
   }
 
   void Receive(PeerId from, const ParcelLabel& label, void* data, size_t size, Done done) override {
+    CountReceived(size);
     Wanted wanted{data, size, std::move(done)};
     absl::StatusOr<std::optional<std::string>> early;
     {

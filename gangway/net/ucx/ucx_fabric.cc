@@ -265,6 +265,7 @@ absl::Status UcxFabric::Open(Peer& peer) {
 }
 
 void UcxFabric::Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) {
+  CountSent(size);
   absl::Status status;
   bool begun = false;
   {
@@ -299,6 +300,7 @@ void UcxFabric::Send(PeerId to, const ParcelLabel& label, const void* data, size
 }
 
 void UcxFabric::Receive(PeerId from, const ParcelLabel& label, void* data, size_t size, Done done) {
+  CountReceived(size);
   Wanted wanted{data, size, std::move(done)};
   Calls calls;
   {

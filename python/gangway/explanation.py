@@ -12,6 +12,7 @@ from typing import Any
 import jax
 from jax.sharding import PartitionSpec
 
+from gangway import picture
 from gangway.executable import ask, export_program
 
 
@@ -30,10 +31,19 @@ class Shardings:
     mesh: str
     devices: int
 
-    def __str__(self):
+    def _rows(self):
         rows = [(f"in  {jax.tree_util.keystr(path)}", spec) for path, spec in _leaves(self.inputs)]
         rows += [(f"    {name}", spec) for name, spec in self.named.items()]
-        rows += [(f"out {jax.tree_util.keystr(path)}", spec) for path, spec in _leaves(self.outputs)]
+        return rows + [(f"out {jax.tree_util.keystr(path)}", spec) for path, spec in _leaves(self.outputs)]
+
+    def picture(self):
+        """All of them drawn, as a page (HTML) that needs nothing else; what a notebook shows."""
+        return picture.page([(name.strip(), spec) for name, spec in self._rows()], self.mesh, self.devices)
+
+    _repr_html_ = picture
+
+    def __str__(self):
+        rows = self._rows()
         width = max((len(name) for name, _ in rows), default=0)
         return "\n".join([f"{self.devices} devices, {self.mesh}", *(f"{name:<{width}}  {spec}" for name, spec in rows)])
 

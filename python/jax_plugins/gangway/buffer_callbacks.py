@@ -6,6 +6,7 @@ this one with the same interface, and what it left in its outputs goes back, as 
 
 import numpy as np
 from jax_plugins.gangway import host_callbacks
+from jax_plugins.gangway.replacement import replace
 
 
 def install():
@@ -15,18 +16,17 @@ def install():
         from jax._src.interpreters import mlir
     except ImportError:
         return
-    original = getattr(buffer_callback, "_buffer_callback_lowering", None)
-    if original is None or hasattr(original, "gangway"):
-        return
+    lowering = replace(buffer_callback, "_buffer_callback_lowering", _lowering)
+    if lowering is not None:
+        mlir.register_lowering(buffer_callback.buffer_callback_p, lowering)
 
+
+def _lowering(original):
     def lowering(ctx, *operands, **parameters):
-        if not host_callbacks.is_ours(ctx.module_context):
-            return original(ctx, *operands, **parameters)
-        return _lower(ctx, *operands, **parameters)
+        ours = host_callbacks.is_ours(ctx.module_context)
+        return (_lower if ours else original)(ctx, *operands, **parameters)
 
-    lowering.gangway = True
-    buffer_callback._buffer_callback_lowering = lowering
-    mlir.register_lowering(buffer_callback.buffer_callback_p, lowering)
+    return lowering
 
 
 def _lower(ctx, *operands, callback, in_tree, out_tree, has_side_effect, input_output_aliases, **_):

@@ -6,6 +6,8 @@ on the server would; what they ask for is left to the server, whose devices' com
 
 import functools
 
+from jax_plugins.gangway.replacement import replace
+
 NOTHING = """
 module @options {
   func.func public @main() -> tensor<i32> {
@@ -22,13 +24,13 @@ def install():
         from jax._src import compiler
     except ImportError:
         return
-    original = getattr(compiler, "backend_compile_and_load", None)
-    if original is None or hasattr(original, "gangway"):
-        return
+    replace(compiler, "backend_compile_and_load", _checking)
 
+
+def _checking(original):
     @functools.lru_cache(maxsize=256)
     def check(overrides):
-        from jax._src import xla_bridge
+        from jax._src import compiler, xla_bridge
         from jax._src.interpreters import mlir
         from jax._src.lib import xla_client
         from jaxlib.mlir import ir
@@ -39,11 +41,9 @@ def install():
         with mlir.make_ir_context():
             original(device.client, ir.Module.parse(NOTHING), xla_client.DeviceList((device,)), options, [])
 
-    @functools.wraps(original)
     def backend_compile_and_load(backend, module, executable_devices, options, host_callbacks):
         if options.env_option_overrides and "proxy" in backend.runtime_type:
             check(tuple(options.env_option_overrides))
         return original(backend, module, executable_devices, options, host_callbacks)
 
-    backend_compile_and_load.gangway = True
-    compiler.backend_compile_and_load = backend_compile_and_load
+    return backend_compile_and_load

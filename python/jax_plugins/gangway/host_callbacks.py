@@ -9,7 +9,6 @@ jaxlib's client can name functions but not run them, so their calls come on a co
 0042): one thread reads calls, one runs them in the order in which they came.
 """
 
-import functools
 import itertools
 import os
 import queue
@@ -20,6 +19,7 @@ import traceback
 import weakref
 
 import numpy as np
+from jax_plugins.gangway.replacement import replace
 
 MAGIC = 0x31736C6C61635747
 INTERNAL = 13  # absl::StatusCode
@@ -33,11 +33,10 @@ def install():
         from jax._src import callback
     except ImportError:
         return
-    original = getattr(callback, "emit_python_callback", None)
-    if original is None or hasattr(original, "gangway"):
-        return
+    replace(callback, "emit_python_callback", _naming_the_function)
 
-    @functools.wraps(original)
+
+def _naming_the_function(original):
     def emit_python_callback(ctx, function, token, operands, operand_avals, result_avals, **options):
         module = ctx.module_context
         if not is_ours(module):
@@ -47,8 +46,7 @@ def install():
         module.add_host_callback(_register(module, in_process, bool(token), operand_avals, options))
         return result
 
-    emit_python_callback.gangway = True
-    callback.emit_python_callback = emit_python_callback
+    return emit_python_callback
 
 
 def is_ours(module):

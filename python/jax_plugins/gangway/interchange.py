@@ -4,7 +4,7 @@ Arrays on a Gangway server have no memory in this process. For DLPack they are c
 from one; they have no CUDA interface, which libraries find out by asking for the attribute.
 """
 
-import functools
+from jax_plugins.gangway.replacement import replace
 
 
 def install():
@@ -15,15 +15,8 @@ def install():
     except ImportError:
         return
     _hide_cuda_interface(array.ArrayImpl)
-    for name, wrap in {
-        "buffer_to_dlpack_managed_tensor": _wrap_export,
-        "dlpack_managed_tensor_to_buffer": _wrap_import,
-    }.items():
-        original = getattr(_jax, name, None)
-        if original is not None and not hasattr(original, "gangway"):
-            wrapped = functools.wraps(original)(wrap(original))
-            wrapped.gangway = True
-            setattr(_jax, name, wrapped)
+    replace(_jax, "buffer_to_dlpack_managed_tensor", _wrap_export)
+    replace(_jax, "dlpack_managed_tensor_to_buffer", _wrap_import)
 
 
 def _wrap_export(original):

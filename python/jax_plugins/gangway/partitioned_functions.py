@@ -5,24 +5,28 @@ the function is lowered as it is defined for one device, and the server partitio
 """
 
 from jax_plugins.gangway import host_callbacks
+from jax_plugins.gangway.replacement import replace
 
 
 def install():
     """Idempotent. Does nothing where this JAX has no such functions."""
     try:
-        from jax._src import core, custom_partitioning
+        from jax._src import custom_partitioning
         from jax._src.interpreters import mlir
     except ImportError:
         return
-    original = getattr(custom_partitioning, "_custom_partitioning_lowering_rule", None)
-    if original is None or hasattr(original, "gangway"):
-        return
+    lowering = replace(custom_partitioning, "_custom_partitioning_lowering_rule", _lowering)
+    if lowering is not None:
+        mlir.register_lowering(custom_partitioning.custom_partitioning_p, lowering)
 
+
+def _lowering(original):
     def lowering(ctx, *operands, call, **parameters):
+        from jax._src import core
+        from jax._src.interpreters import mlir
+
         if not host_callbacks.is_ours(ctx.module_context):
             return original(ctx, *operands, call=call, **parameters)
         return mlir.lower_fun(core.jaxpr_as_fun(call), multiple_results=True)(ctx, *operands)
 
-    lowering.gangway = True
-    custom_partitioning._custom_partitioning_lowering_rule = lowering
-    mlir.register_lowering(custom_partitioning.custom_partitioning_p, lowering)
+    return lowering

@@ -9,6 +9,8 @@ the machine code (`--cache`).
 import base64
 import functools
 
+from jax_plugins.gangway.replacement import replace
+
 SEAL, OPEN = "gangway_seal", "gangway_open"
 
 
@@ -23,18 +25,14 @@ def install():
         (_jax.Client, "serialize_executable", lambda client, executable: _serialize(executable)),
         (_jax.Client, "deserialize_executable", _deserialize),
     ):
-        original = getattr(owner, name, None)
-        if original is not None and not hasattr(original, "gangway"):
-            setattr(owner, name, _for_proxies(original, function))
+        replace(owner, name, functools.partial(_for_proxies, function))
 
 
-def _for_proxies(original, function):
-    @functools.wraps(original)
+def _for_proxies(function, original):
     def method(self, *arguments, **options):
         client = getattr(self, "client", self)
         return (function if "proxy" in client.runtime_type else original)(self, *arguments, **options)
 
-    method.gangway = True
     return method
 
 

@@ -9,6 +9,7 @@ import struct
 import weakref
 
 from jax_plugins.gangway import host_callbacks
+from jax_plugins.gangway.replacement import replace
 
 _callbacks = weakref.WeakValueDictionary()  # the client's executable keeps them alive
 
@@ -20,26 +21,31 @@ def install():
         from jax._src.interpreters import mlir
     except ImportError:
         return
-    original = getattr(debugging, "_inspect_sharding_lowering_rule", None)
-    encode = getattr(debugging.xc, "encode_inspect_sharding_callback", None)
-    if original is None or encode is None or hasattr(original, "gangway"):
+    encode = replace(debugging.xc, "encode_inspect_sharding_callback", _remembering)
+    if encode is None:
         return
+    lowering = replace(debugging, "_inspect_sharding_lowering_rule", _lowering)
+    if lowering is not None:
+        mlir.register_lowering(debugging.inspect_sharding_p, lowering)
+    host_callbacks.serve(host_callbacks.TELL_SHARDING, _tell)
 
+
+def _remembering(encode):
     def encode_inspect_sharding_callback(callback):
         key = encode(callback)
         _callbacks[_bytes(key)] = callback
         return key
 
+    return encode_inspect_sharding_callback
+
+
+def _lowering(original):
     def lowering(ctx, value, **parameters):
         if host_callbacks.is_ours(ctx.module_context):
             host_callbacks.connect(ctx.module_context.get_backend())
         return original(ctx, value, **parameters)
 
-    lowering.gangway = True
-    debugging.xc.encode_inspect_sharding_callback = encode_inspect_sharding_callback
-    debugging._inspect_sharding_lowering_rule = lowering
-    mlir.register_lowering(debugging.inspect_sharding_p, lowering)
-    host_callbacks.serve(host_callbacks.TELL_SHARDING, _tell)
+    return lowering
 
 
 def _bytes(key):

@@ -5,7 +5,8 @@ another, is read to the host first. And it sends arrays with positive strides on
 dense.
 """
 
-import functools
+import numpy as np
+from jax_plugins.gangway.replacement import replace
 
 
 def install():
@@ -39,41 +40,38 @@ def _install_transfer_server():
 
 def _install_batched_device_put():
     try:
-        import numpy as np
         from jax._src.interpreters import pxla
     except ImportError:
         return
-    original = getattr(pxla, "batched_device_put", None)
-    if original is None or hasattr(original, "gangway"):
-        return
+    replace(pxla, "batched_device_put", _of_dense_arrays)
 
+
+def _of_dense_arrays(original):
     def dense(x):
         backward = any(stride <= 0 for stride in getattr(x, "strides", None) or ())
         return np.array(x, order="C") if backward else x
 
-    @functools.wraps(original)
     def batched_device_put(aval, sharding, xs, devices, *rest, **options):
         if any("proxy" in client.runtime_type for client in map(_client_of, devices[:1]) if client is not None):
             xs = [dense(x) for x in xs]
         return original(aval, sharding, xs, devices, *rest, **options)
 
-    batched_device_put.gangway = True
-    pxla.batched_device_put = batched_device_put
+    return batched_device_put
 
 
 def _install_device_put():
     try:
-        import jax
-        import numpy as np
-        from jax._src import array, dispatch
+        from jax._src import dispatch
     except ImportError:
         return
-    original = getattr(dispatch, "_device_put_sharding_impl", None)
-    if original is None or hasattr(original, "gangway"):
-        return
+    replace(dispatch, "_device_put_sharding_impl", _by_the_host)
 
-    @functools.wraps(original)
+
+def _by_the_host(original):
     def device_put(x, aval, device, *rest, **options):
+        import jax
+        from jax._src import array
+
         # An array of random keys holds one of integers.
         base = getattr(x, "_base_array", x)
         if isinstance(base, array.ArrayImpl) and _leaves_its_client(base, device):
@@ -82,8 +80,7 @@ def _install_device_put():
             x = np.asarray(x)
         return original(x, aval, device, *rest, **options)
 
-    device_put.gangway = True
-    dispatch._device_put_sharding_impl = device_put
+    return device_put
 
 
 def _leaves_its_client(array, device):

@@ -3,13 +3,15 @@
 # make help   the other targets
 #
 # Nothing is done twice: Debian packages, the virtual environment and the CMake configuration each leave a stamp and are
-# redone only when the file that lists them changes. DEVICES=8 STEPS=200 OUT=out configure the demo.
+# redone only when the file that lists them changes. DEVICES=8 STEPS=200 OUT=out configure the demo, PREFIX=/usr/local
+# and DESTDIR= where `make install` puts things.
 
 SHELL := /bin/bash
 JOBS ?= 2
 DEVICES ?= 8
 STEPS ?= 200
 OUT ?= out
+PREFIX ?= /usr/local
 STAMPS := .stamps
 # Looked up when first needed: 'make setup' may only just have installed it.
 PYTHON = $(shell command -v python3.11 || command -v python3)
@@ -24,7 +26,7 @@ export CCACHE_NOHASHDIR ?= 1
 CXX_FOLDERS := $(wildcard gangway examples fuzz tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build executable demo docs test sanitize bench lint format lock clean check-address check-thread \
+.PHONY: help setup build executable demo docs install wheel deb test sanitize bench lint format lock clean check-address check-thread \
   check-lint check-cc check-text check-py check-tidy
 .DELETE_ON_ERROR:
 
@@ -36,6 +38,8 @@ help:
 	@echo "make setup   Debian packages (packages.txt) and .venv (requirements.lock)"
 	@echo "make build   the executable build/gangway and the test programs"
 	@echo "make docs    the docs site in build/site"
+	@echo "make install   the executable and its Python packages below PREFIX ($(PREFIX)), or DESTDIR and that"
+	@echo "make wheel   a wheel with the executable, for pip; make deb: a Debian package; both in build/packages"
 	@echo "make bench   the benchmarks, beside native JAX; one JSON line per figure"
 	@echo "make lint    ruff and clang-format in check mode; 'make format' applies them"
 	@echo "make lock    resolve requirements.txt into requirements.lock"
@@ -91,6 +95,24 @@ demo: executable
 
 docs: executable
 	@mkdocs build --strict --site-dir build/site > $(STAMPS)/docs.log 2>&1 || { cat $(STAMPS)/docs.log >&2; exit 1; }
+
+# DESTDIR is CMake's own.
+install: executable
+	@cmake --install build --component gangway --prefix $(PREFIX)
+
+wheel: executable $(STAMPS)/wheel-venv
+	@rm -rf build/stage
+	@cmake --install build --component gangway --prefix build/stage --strip > /dev/null
+	@$(STAMPS)/wheel-venv/bin/python deploy/package/wheel.py build/stage build/packages
+
+$(STAMPS)/wheel-venv: deploy/package/requirements.txt $(STAMPS)/packages
+	@rm -rf $@ && $(PYTHON) -m venv $@
+	@$@/bin/pip install --quiet --disable-pip-version-check --no-deps -r deploy/package/requirements.txt
+	@touch $@
+
+deb: executable
+	@cpack -G DEB --config build/CPackConfig.cmake -B build/packages > $(STAMPS)/deb.log || { cat $(STAMPS)/deb.log >&2; exit 1; }
+	@rm -rf build/packages/_CPack_Packages; ls build/packages/*.deb
 
 # Cheap checks first; each kind runs even when an earlier one failed, and any failure fails the target.
 test: build $(STAMPS)/venv-newest

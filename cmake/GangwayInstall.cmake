@@ -1,11 +1,7 @@
-# What `cmake --install`, the Debian package and the wheel hold. docs/install.md is the user's side of it.
+# What `make install`, the Debian package and the wheel (deploy/package) hold. docs/install.md is the user's side of it.
 include(GNUInstallDirs)
-
-if(SKBUILD)
-  # A wheel: pyproject.toml adds the Python packages itself.
-  install(TARGETS gangway RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT gangway)
-  return()
-endif()
+# Only the executable is built for it, not the tests.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 
 install(TARGETS gangway RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT gangway)
 # Where the executable looks for them: ../share/gangway/python.

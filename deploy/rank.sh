@@ -21,8 +21,12 @@ export GANGWAY_WORKER_DEVICES=${GANGWAY_WORKER_DEVICES:-1}
 worker=(gangway worker "--controller=$host:$port" "--name=${GANGWAY_NODE:-$(hostname)}-$rank" "--rank=$rank" --reconnect=0)
 
 if [ "$rank" != 0 ]; then
-  # It ends with its controller: whether that was as it should be, rank 0 says.
-  "${worker[@]}" || true
+  # It ends with its controller, or is told to where a launcher ends all once rank 0 has failed: whether that was as it
+  # should be, rank 0 says.
+  trap 'kill $(jobs -p) 2>/dev/null || true' TERM INT
+  "${worker[@]}" &
+  wait || true
+  wait || true
   exit 0
 fi
 

@@ -35,6 +35,12 @@ class TestMpirun:
         assert done.stdout == native_losses(6), done.stderr
         assert nothing_is_left("GANGWAY_TEST_MARK=mpirun-trains")
 
+    def test_a_program_that_fails_fails_the_job(self):
+        script = "import jax, sys; print(len(jax.devices()), flush=True); sys.exit(3)"
+        done = self.mpirun(sys.executable, "-c", script, ranks=2, GANGWAY_TEST_MARK="mpirun-fails")
+        assert done.returncode == 3 and done.stdout.startswith("2\n"), done.stderr
+        assert nothing_is_left("GANGWAY_TEST_MARK=mpirun-fails")
+
     def test_a_worker_that_cannot_start_fails_the_job(self):
         done = self.mpirun("true", ranks=2, GANGWAY_WORKER_PLUGIN="/nonexistent.so", GANGWAY_CONTROLLER_DEVICE_WAIT="5")
         assert done.returncode != 0
@@ -61,3 +67,8 @@ class TestSlurm:
         code, out, err = self.sbatch(cluster, tmp_path, sys.executable, STEPS, GANGWAY_WORKER_DEVICES="2")
         assert code == 0, err + cluster.logs()
         assert out == native_losses(6), err
+
+    def test_a_program_that_fails_fails_the_job(self, cluster, tmp_path):
+        script = "import jax, sys; print(len(jax.devices()), flush=True); sys.exit(3)"
+        code, out, err = self.sbatch(cluster, tmp_path, sys.executable, "-c", script)
+        assert (code, out) == (3, "3\n"), err + cluster.logs()

@@ -32,7 +32,7 @@ AccountingStorageType=accounting_storage/none
 MpiDefault=none
 SlurmdParameters=config_overrides
 ReturnToService=2
-SlurmdTimeout=30
+SlurmdTimeout={silent_after}
 StateSaveLocation={folder}/state
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmctldLogFile={folder}/slurmctld.log
@@ -51,9 +51,10 @@ def free_port():
 
 
 class Slurm:
-    """A context manager. `nodes`: name -> address; `prefix(node)`: what a daemon's command line begins with there."""
+    """A context manager. `nodes`: name -> address; `prefix(node)`: what a daemon's command line begins with there;
+    a node that is silent for `silent_after` seconds is down."""
 
-    def __init__(self, folder, nodes, prefix=lambda node: []):
+    def __init__(self, folder, nodes, prefix=lambda node: [], silent_after=30):
         self.folder, self.nodes, self.prefix = folder, nodes, prefix
         self.processes = {}
         first = next(iter(nodes))
@@ -64,7 +65,12 @@ class Slurm:
         (folder / "state").mkdir()
         (folder / "slurm.conf").write_text(
             CONFIGURATION.format(
-                folder=folder, nodes=lines, host=socket.gethostname(), address=nodes[first], port=free_port()
+                folder=folder,
+                nodes=lines,
+                host=socket.gethostname(),
+                address=nodes[first],
+                port=free_port(),
+                silent_after=silent_after,
             )
         )
         (folder / "cgroup.conf").write_text("CgroupAutomount=no\n")

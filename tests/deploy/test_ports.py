@@ -8,15 +8,18 @@ import os
 import pathlib
 import random
 import socket
-import ssl
 import subprocess
 import sys
+import threading
 import time
 
+import attacks
 import clusters
 import grpc
 import pytest
 from authority import Authority, needs_openssl
+
+import gangway
 
 STEPS = pathlib.Path(__file__).with_name("train_steps.py")
 TENANTS = [
@@ -153,7 +156,7 @@ def test_a_wrong_token(served, token, why):
         (
             "import jax, numpy as np\n"
             "jax.device_put(np.ones(1 << 20, np.float32), jax.devices()[0]).block_until_ready()",
-            "tenant small: takes 4.0 MiB; of the 1.0 MiB it may have",
+            "tenant small: takes 4.00 MiB; of the 1.00 MiB it may have",
         ),
     ],
     ids=["devices", "bytes"],
@@ -167,7 +170,7 @@ def test_a_quota(served, script, why):
 def test_a_program_that_is_too_large(served):
     constant = "import jax, numpy as np; c = np.arange(1 << 20, dtype=np.float32); print(jax.jit(lambda x: x + c)(1.0))"
     done = served.client(script=constant)
-    assert done.returncode != 0 and "this cluster takes up to 1.0 MiB" in done.stderr, done.stderr
+    assert done.returncode != 0 and "this cluster takes up to 1.00 MiB" in done.stderr, done.stderr
 
 
 def test_a_request_of_a_gigabyte(served):
@@ -218,64 +221,67 @@ def test_a_tunnel_leads_nowhere_else(served):
     assert clusters.eventually(lambda: "refused: the tunnel does not lead there" in served.lines())
 
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+def wrong_token(served, rng):
+    """Stock JAX's way would take a process each time; the program API shows its token in the same place."""
+    with pytest.raises(gangway.GangwayError, match="token"):
+        gangway.connect(served.controller.clients, token=rng.choice(["", "of-nobody", "x" * 10_000]), timeout=30)
 
 
-def frame(random_bytes, kind, flags, stream):
-    return len(random_bytes).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + random_bytes
+def resident_bytes(process):
+    return int(pathlib.Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def garbage(rng):
-    """Bytes that are nothing, or begin like what one of the ports speaks."""
-    noise = rng.randbytes(rng.choice([0, 1, 7, 64, 1000, 20_000]))
-    frames = b"".join(
-        frame(rng.randbytes(rng.randrange(64)), rng.randrange(12), rng.randrange(256), rng.randrange(8))
-        for _ in range(8)
-    )
-    return rng.choice(
-        [
-            noise,
-            PREFACE + noise,
-            PREFACE + frame(b"", 4, 0, 0) + frames,
-            b"\x16\x03\x01" + len(noise).to_bytes(2, "big", signed=False)[:2] + noise,
-            b"GWcalls1"[::-1] + noise,
-            b"GWcalls1" + noise,
-            b"GET /" + noise + b" HTTP/1.1\r\n\r\n",
-            b"GET /status.json?after=" + str(rng.getrandbits(200)).encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n",
-            b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n" + noise,
-        ]
-    )
+class Training(threading.Thread):
+    """A client that trains again and again beside what is tried; `wrong` is the first run that was not as natively."""
+
+    def __init__(self, served, losses):
+        super().__init__(daemon=True)
+        self.served, self.losses, self.runs, self.wrong, self.ended = served, losses, 0, None, threading.Event()
+
+    def run(self):
+        while not self.ended.is_set() and self.wrong is None:
+            done = self.served.client()
+            self.runs += 1
+            if done.stdout != self.losses:
+                self.wrong = done.stdout + done.stderr
+
+    def stop(self):
+        self.ended.set()
+        self.join()
 
 
-def throw(port, content, rng, secure):
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
-        plain.settimeout(0.2)
-        sent_by = plain
-        try:
-            if secure:
-                context = ssl.create_default_context()
-                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-                context.set_alpn_protocols(["h2"])
-                sent_by = context.wrap_socket(plain)
-            sent_by.sendall(content)
-            if rng.random() < 0.2:
-                sent_by.recv(100)
-        except OSError:
-            pass  # it hung up: its right
-
-
-def test_garbage_on_every_port(served):
+def test_garbage_on_every_port(served, native_losses):
     seconds = float(os.environ.get("GANGWAY_FUZZ_SECONDS", 5))
     rng = random.Random(int(os.environ.get("GANGWAY_FUZZ_SEED", 0)))
     ports = served.ports()
     assert len(ports) == 7
+    late = dict(option.removeprefix("--tls-").split("=") for option in served.authority.options("late", days=-1))
+    expired = attacks.anybody()
+    expired.load_cert_chain(late["cert"], late["key"])
+    kinds = [attacks.garbage, attacks.huge_request, attacks.odd_message, attacks.broken_tls]
+    logged, held = len(served.lines()), resident_bytes(served.controller.process)
+    training = Training(served, native_losses(4))
+    training.start()
     end, thrown = time.monotonic() + seconds, 0
-    while time.monotonic() < end or thrown < 10 * len(ports):
+    while time.monotonic() < end or thrown < 10 * len(ports) or training.runs == 0:
         for name, port in ports:
-            throw(port, garbage(rng), rng, secure=rng.random() < 0.3)
+            content = rng.choice(kinds)(rng)
+            context = rng.choice([None, None, None, attacks.anybody(), expired])
+            attacks.throw(port, content, rng, context)
             thrown += 1
             assert served.processes()[name].poll() is None, (name, port, thrown)
-    print(f"{thrown} connections")
+        if thrown % (50 * len(ports)) == 0:
+            wrong_token(served, rng)
+        assert training.wrong is None, training.wrong
+    training.stop()
+    assert training.wrong is None, training.wrong
+    grown = resident_bytes(served.controller.process) - held
+    lines = served.lines()[logged:].splitlines()
+    print(f"{thrown} connections, {training.runs} trainings, {len(lines)} lines, {grown >> 20} MiB more held")
+    # A line for what is refused, at most, and each of them one that can be read.
+    assert len(lines) <= 2 * thrown + 50 * training.runs
+    assert [line for line in lines if len(line) > 1000 or not line.isprintable()] == []
+    assert grown < 512 << 20
 
 
 def test_a_local_cluster_listens_on_loopback_only(tmp_path):

@@ -21,6 +21,7 @@
 #include "gangway/compile/compile.h"
 #include "gangway/controller/observation.h"
 #include "gangway/mesh/sharding.h"
+#include "gangway/net/message.h"
 #include "gangway/resource/cluster.h"
 #include "gangway/resource/slice.h"
 #include "gangway/tensor/shape.h"
@@ -69,6 +70,8 @@ struct Program {
   ProgramId id;
   std::vector<DeviceId> devices;
   compile::CompiledProgram compiled;
+  // As the devices' compiler says, the most of any worker; absent: none said.
+  std::optional<net::ProgramMemory> memory = std::nullopt;
 };
 
 // What becomes of the array that is copied. Shards that stay on their device are not moved in any case.
@@ -152,6 +155,11 @@ class Controller {
   // The same data on other devices (shard i goes to devices[i]) and/or in another memory.
   virtual absl::StatusOr<ArrayId> Copy(SessionId session, ArrayId array, std::vector<DeviceId> devices,
                                        std::optional<std::string> memory_kind, CopySemantics semantics) = 0;
+  // The same array split as `spec` says, on whichever devices; bytes go straight between their workers. UNIMPLEMENTED
+  // for arrays of partial sums and those whose sharding is not known.
+  virtual absl::StatusOr<ArrayId> Reshard(SessionId session, ArrayId array, ArraySpec spec, CopySemantics semantics) {
+    return absl::UnimplementedError("this controller does not reshard");
+  }
   // The same shards under another sharding value or shape of equal bytes per device (no data moves).
   virtual absl::StatusOr<ArrayId> Remap(SessionId session, ArrayId array, ArraySpec spec) = 0;
   // Bytes of one shard, dense row-major.

@@ -214,9 +214,24 @@ void RuntimeController::OnProgramLoaded(WorkerLink& link, const net::ProgramLoad
   auto program = programs_.find(id);
   if (program == programs_.end() || deployment->loading.erase(link.id) == 0) return;
   ProgramRecord& record = *program->second;
+  if (loaded.memory.has_value()) NoteMemory(record, *loaded.memory);
   if (loaded.status.ok()) deployment->loaded.insert(link.id);
   if (deployment == record.next.get()) return loaded.status.ok() ? ContinueRelocation() : FailRelocation(loaded.status);
   if (!loaded.status.ok() || deployment->loading.empty()) FinishProgram(record, loaded.status);
+}
+
+// Until clients see the program; a worker that loads it later compiles the same.
+void RuntimeController::NoteMemory(ProgramRecord& record, const net::ProgramMemory& told) {
+  if (record.program != nullptr || record.compiled == nullptr) return;
+  net::ProgramMemory& memory =
+      record.compiled->memory.has_value() ? *record.compiled->memory : record.compiled->memory.emplace(told);
+  memory.code = std::max(memory.code, told.code);
+  memory.arguments = std::max(memory.arguments, told.arguments);
+  memory.outputs = std::max(memory.outputs, told.outputs);
+  memory.aliased = std::max(memory.aliased, told.aliased);
+  memory.temporaries = std::max(memory.temporaries, told.temporaries);
+  memory.peak = std::max(memory.peak, told.peak);
+  record.scratch_bytes = memory.temporaries;
 }
 
 void RuntimeController::FinishProgram(ProgramRecord& record, const absl::Status& status) {

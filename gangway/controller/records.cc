@@ -46,6 +46,9 @@ void ForEachBuffer(const Command& command, absl::FunctionRef<void(net::BufferId)
     if (auto* copy = std::get_if<net::CopyBuffer>(&out.message)) {
       for (const auto& part : copy->parts) f(part.source);
       for (const auto& send : copy->sends) f(send.source);
+    } else if (auto* patch = std::get_if<net::PatchBuffer>(&out.message)) {
+      for (const auto& piece : patch->pieces) f(piece.source);
+      for (const auto& send : patch->sends) f(send.source);
     } else if (auto* fetch = std::get_if<net::FetchShard>(&out.message)) {
       f(fetch->buffer);
     }

@@ -137,7 +137,7 @@ struct ProgramRecord {
   absl::Status error;
   int64_t runs = 0;                        // as far as they are inspected
   std::shared_ptr<const Program> program;  // null until compiled by us and loaded by every worker
-  std::shared_ptr<const Program> compiled;
+  std::shared_ptr<Program> compiled;
   // What every execution needs, made once.
   IslandParts islands;
   std::vector<std::shared_ptr<const Layout>> parameters;

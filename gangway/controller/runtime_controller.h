@@ -21,6 +21,7 @@
 #include "gangway/controller/inspection.h"
 #include "gangway/controller/launch_journal.h"
 #include "gangway/controller/records.h"
+#include "gangway/controller/shard_pieces.h"
 #include "gangway/controller/tenants.h"
 #include "gangway/controller/transfer_history.h"
 #include "gangway/net/channel.h"
@@ -106,6 +107,7 @@ class RuntimeController final : public Controller {
   absl::StatusOr<ArrayId> ViewShard(SessionId session, ArrayId array, int shard) override;
   absl::StatusOr<ArrayId> Copy(SessionId session, ArrayId array, std::vector<DeviceId> devices,
                                std::optional<std::string> memory_kind, CopySemantics semantics) override;
+  absl::StatusOr<ArrayId> Reshard(SessionId session, ArrayId array, ArraySpec spec, CopySemantics semantics) override;
   absl::StatusOr<ArrayId> Remap(SessionId session, ArrayId array, ArraySpec spec) override;
   Future<std::shared_ptr<const std::string>> Fetch(ArrayId array, int shard) override;
   absl::StatusOr<const ArraySpec*> Spec(ArrayId array) const override;
@@ -161,6 +163,7 @@ class RuntimeController final : public Controller {
   void OnFetched(net::Fetched fetched);
   void OnHostCall(const WorkerLink& link, const net::HostCall& call);
   void OnProgramLoaded(WorkerLink& link, const net::ProgramLoaded& loaded);
+  static void NoteMemory(ProgramRecord& record, const net::ProgramMemory& told);
   void Lose(const std::shared_ptr<WorkerLink>& link, const absl::Status& reason);
   void FailWhatItOwned(WorkerId worker, const absl::Status& status);
   void ResolveDeviceWaiters();
@@ -261,6 +264,12 @@ class RuntimeController final : public Controller {
                                      CopySemantics semantics = CopySemantics::kShare);
   // Every worker's part of the moves, by worker.
   std::vector<std::pair<WorkerId, net::CopyBuffer>> PlanMoves(const Layout& layout, const std::vector<Move>& moves);
+
+  // --- arrays split in another way (controller_reshard.cc) ---
+  absl::StatusOr<ArrayId> PatchShards(SessionId session, ArrayId source, const std::shared_ptr<const Layout>& layout,
+                                      const std::vector<ShardPiece>& pieces);
+  std::vector<std::pair<WorkerId, net::PatchBuffer>> PlanPatches(ArrayId source, const Layout& layout,
+                                                                 const std::vector<ShardPiece>& pieces);
 
   // --- programs (controller_programs.cc) ---
   // Compiled, and loaded by all its workers.

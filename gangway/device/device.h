@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -135,6 +136,7 @@ struct ProgramMemory {
   int64_t outputs = 0;
   int64_t aliased = 0;  // outputs that reuse donated arguments
   int64_t temporaries = 0;
+  int64_t peak = 0;  // of all but the code at one time; 0: not told
 };
 
 // A compiled per-device program; runs on any device of its client. Thread-safe. May be dropped while launches are
@@ -145,7 +147,7 @@ class Executable {
 
   virtual absl::string_view name() const = 0;
   virtual absl::Span<const ArrayType> outputs() const = 0;
-  virtual ProgramMemory memory() const = 0;
+  virtual std::optional<ProgramMemory> memory() const = 0;  // absent where the backend does not tell
 
   // Queues one launch and returns at once. Each device runs its launches one after the other in the order queued; an
   // input whose producer failed fails the launch with the producer's error.

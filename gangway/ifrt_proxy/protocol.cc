@@ -71,6 +71,9 @@ absl::Status FillFromHlo(const xla::ifrt::HloShardingProto& proto, ArraySpec* sp
   spec->memory_kind = MemoryKind(proto);
   GW_ASSIGN_OR_RETURN(DimVector shard, ShardDims(spec->dims, tiles));
   spec->shard_dims = {std::move(shard)};
+  const auto devices = static_cast<int64_t>(spec->devices.size());
+  auto sharding = FromTileAssignment(tiles, static_cast<int64_t>(spec->dims.size()), devices, nullptr);
+  if (sharding.ok()) spec->sharding = *std::move(sharding);  // otherwise it is none that has axes
   return absl::OkStatus();
 }
 

@@ -17,6 +17,7 @@
 #include "gangway/controller/controller.h"
 #include "gangway/ifrt_proxy/host_buffers.h"
 #include "gangway/ifrt_proxy/host_calls.h"
+#include "gangway/ifrt_proxy/plugin_program.h"
 #include "xla/python/ifrt_proxy/common/ifrt_service.pb.h"
 
 namespace gangway::ifrt_proxy {
@@ -55,6 +56,7 @@ struct Executable {
   // As it came, should the client want to keep the program.
   std::shared_ptr<const xla::ifrt::proxy::CompileRequest> request = nullptr;
   std::string fingerprint = "";  // for the client; empty: made of name and handle
+  std::shared_ptr<const ReshardOrder> reshard = nullptr;  // in place of a program
 };
 
 // Owned by the controller's loop: every method but the constructor runs there. Requests take effect in the order sent;

@@ -181,8 +181,15 @@ TEST_F(SessionTest, UnservedRequestsAreRefusedByName) {
 }
 
 TEST_F(SessionTest, WhatARefusedRequestShouldHaveMadeSaysWhyItIsNot) {
+  MakeArray(1, "ab");
   IfrtRequest request;
-  request.mutable_reshard_arrays_request()->add_result_handles(11);
+  auto* reshard = request.mutable_reshard_arrays_request();  // this controller does not
+  reshard->add_array_handles(1);
+  reshard->add_result_handles(11);
+  auto* spec = reshard->add_array_specs();
+  *spec->mutable_dtype() = ToProto(DType::kS8);
+  spec->mutable_shape()->add_dims(2);
+  *spec->mutable_sharding() = OnDevice(0);
   EXPECT_EQ(Call(request).response_metadata().status().code(), tensorflow::error::UNIMPLEMENTED);
   EXPECT_EQ(CopyToHost(11, 78).response_metadata().status().code(), tensorflow::error::UNIMPLEMENTED);
 }
@@ -262,10 +269,12 @@ TEST_F(ExecutableTest, CompileAnswersWhenCompiledAndKeepsTheAssignmentsOrder) {
 
 TEST_F(ExecutableTest, OtherKindsOfProgramsAreRefused) {
   IfrtRequest request = CompileRequest();
-  request.mutable_compile_request()->mutable_program()->set_type_name("xla::ifrt::PluginProgram");
-  request.mutable_compile_request()->mutable_compile_options()->set_type_name("xla::ifrt::PluginCompileOptions");
+  request.mutable_compile_request()->mutable_program()->set_type_name("xla::ifrt::HloProgram");
   EXPECT_EQ(Call(request).response_metadata().status().message(),
-            "gangway compiles programs of type xla::ifrt::XlaProgram, not xla::ifrt::PluginProgram");
+            "gangway compiles programs of type xla::ifrt::XlaProgram, not xla::ifrt::HloProgram");
+  request.mutable_compile_request()->mutable_program()->set_type_name("xla::ifrt::PluginProgram");
+  request.mutable_compile_request()->mutable_program()->set_data(R"({"profileRequest": {}})");
+  EXPECT_THAT(Call(request).response_metadata().status().message(), testing::HasSubstr("jax.profiler.trace"));
 }
 
 TEST_F(ExecutableTest, AProgramIsSealedAndOpened) {

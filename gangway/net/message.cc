@@ -9,7 +9,7 @@ const char* MessageName(const Message& message) {
       "hello",       "program_loaded",   "tasks_done",     "fetched",     "heartbeat", "welcome",
       "load",        "unload",           "make_buffer",    "expect",      "copy",      "launch",
       "fetch_shard", "free_buffers",     "poison_buffers", "watch_tasks", "peer",      "peer_lost",
-      "host_call",   "host_call_answer", "mark",           "reached",     "leaving"};
+      "host_call",   "host_call_answer", "mark",           "reached",     "leaving",   "patch"};
   return kNames[message.index()];
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -50,9 +51,21 @@ struct Hello {
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
+// What a program takes of each device, in bytes, as the device's compiler says.
+struct ProgramMemory {
+  int64_t code = 0;
+  int64_t arguments = 0;
+  int64_t outputs = 0;
+  int64_t aliased = 0;  // outputs that reuse donated arguments
+  int64_t temporaries = 0;
+  int64_t peak = 0;  // of all but the code at one time; 0: not told
+  friend bool operator==(const ProgramMemory&, const ProgramMemory&) = default;
+};
+
 struct ProgramLoaded {
   ProgramId program;
   absl::Status status;
+  std::optional<ProgramMemory> memory;  // absent: not told
   friend bool operator==(const ProgramLoaded&, const ProgramLoaded&) = default;
 };
 
@@ -216,6 +229,53 @@ struct CopyBuffer {
   friend bool operator==(const CopyBuffer&, const CopyBuffer&) = default;
 };
 
+// A buffer whose shards are put together from boxes of other buffers' shards, of the same element type: an array
+// split in another way. What no box covers is not defined. Boxes of other workers come by the fabric, each once to a
+// worker: who receives one and who sends it both get this message.
+struct PatchBuffer {
+  struct Shard {  // made here
+    int device = 0;
+    Dims dims;
+    friend bool operator==(const Shard&, const Shard&) = default;
+  };
+  struct Piece {  // from a shard that is here
+    BufferId source;
+    int from = 0;
+    Dims start, extent;
+    int shard = 0;  // index of the shard it goes to
+    Dims at;
+    friend bool operator==(const Piece&, const Piece&) = default;
+  };
+  struct Send {
+    BufferId source;
+    int from = 0;
+    Dims start, extent;
+    PeerId to;
+    int piece = 0;  // its number among those that this task moves between workers
+    friend bool operator==(const Send&, const Send&) = default;
+  };
+  struct Target {
+    int shard = 0;
+    Dims at;
+    friend bool operator==(const Target&, const Target&) = default;
+  };
+  struct Receive {
+    PeerId from;
+    int piece = 0;
+    Dims extent;
+    std::vector<Target> targets;  // each gets a copy
+    friend bool operator==(const Receive&, const Receive&) = default;
+  };
+  BufferId buffer;
+  TaskId task;
+  DType dtype = DType::kInvalid;
+  std::vector<Shard> shards;
+  std::vector<Piece> pieces;
+  std::vector<Send> sends;
+  std::vector<Receive> receives;
+  friend bool operator==(const PatchBuffer&, const PatchBuffer&) = default;
+};
+
 // One run of a program on all its devices of this worker. Output i is buffer first_output + i.
 struct Launch {
   // The same for all workers of the program: their messages share it.
@@ -276,7 +336,7 @@ struct HostCallAnswer {
 
 using Message = std::variant<Hello, ProgramLoaded, TasksDone, Fetched, Heartbeat, Welcome, LoadProgram, UnloadProgram,
                              MakeBuffer, ExpectBuffer, CopyBuffer, Launch, FetchShard, FreeBuffers, PoisonBuffers,
-                             WatchTasks, Peer, PeerLost, HostCall, HostCallAnswer, Mark, Reached, Leaving>;
+                             WatchTasks, Peer, PeerLost, HostCall, HostCallAnswer, Mark, Reached, Leaving, PatchBuffer>;
 
 // "launch", "make_buffer", ...: for traces and messages.
 const char* MessageName(const Message& message);

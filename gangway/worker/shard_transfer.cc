@@ -84,6 +84,12 @@ absl::StatusOr<uint64_t> DenseBytes(DType dtype, const net::Dims& dims) {
   return bytes;
 }
 
+absl::StatusOr<ShardBytes> NewShardBytes(size_t size) {
+  ShardBytes bytes = Allocate(size);
+  if (bytes == nullptr) return absl::ResourceExhaustedError(absl::StrCat("no memory for ", size, " bytes"));
+  return bytes;
+}
+
 void SendShard(net::Fabric& fabric, const ShardRoute& route, std::shared_ptr<const void> owner,
                absl::Span<const std::byte> bytes, net::Fabric::Done done) {
   auto pieces = std::make_shared<Pieces>(PieceCount(bytes.size()), std::move(done));
@@ -96,15 +102,16 @@ void SendShard(net::Fabric& fabric, const ShardRoute& route, std::shared_ptr<con
 
 void ReceiveShard(net::Fabric& fabric, const ShardRoute& route, size_t size, Executor& helper,
                   std::function<void(absl::StatusOr<ShardBytes>)> done) {
-  const ShardBytes bytes = Allocate(size);
-  if (bytes == nullptr) return done(absl::ResourceExhaustedError(absl::StrCat("no memory for ", size, " bytes")));
-  if (size >= kFresh) helper.Post([memory = std::weak_ptr<void>(bytes), size] { MakePages(memory, size); });
-  auto pieces = std::make_shared<Pieces>(PieceCount(size), [bytes, done = std::move(done)](const absl::Status& status) {
-    status.ok() ? done(bytes) : done(status);
-  });
+  auto memory = NewShardBytes(size);
+  if (!memory.ok()) return done(memory.status());
+  if (size >= kFresh) helper.Post([memory = std::weak_ptr<void>(*memory), size] { MakePages(memory, size); });
+  auto pieces = std::make_shared<Pieces>(
+      PieceCount(size), [bytes = *memory, done = std::move(done)](const absl::Status& status) {
+        status.ok() ? done(bytes) : done(status);
+      });
   for (size_t i = 0; i < PieceCount(size); ++i) {
     const size_t offset = i * kPiece;
-    fabric.Receive(route.peer, LabelOf(route, i), static_cast<char*>(bytes.get()) + offset,
+    fabric.Receive(route.peer, LabelOf(route, i), static_cast<char*>(memory->get()) + offset,
                    std::min(kPiece, size - offset), [pieces](const absl::Status& status) { pieces->Ended(status); });
   }
 }

@@ -26,9 +26,12 @@ struct ShardRoute {
 void SendShard(net::Fabric& fabric, const ShardRoute& route, std::shared_ptr<const void> owner,
                absl::Span<const std::byte> bytes, net::Fabric::Done done);
 
-// Into memory of its own, aligned as devices like it; `helper` runs ahead of a large shard's bytes and prepares that.
-// `done` is called once, on any thread.
+// Memory of a shard, aligned as devices like it.
 using ShardBytes = std::shared_ptr<void>;
+absl::StatusOr<ShardBytes> NewShardBytes(size_t size);
+
+// Into memory of its own; `helper` runs ahead of a large shard's bytes and prepares that. `done` is called once, on any
+// thread.
 void ReceiveShard(net::Fabric& fabric, const ShardRoute& route, size_t size, Executor& helper,
                   std::function<void(absl::StatusOr<ShardBytes>)> done);
 

@@ -1,6 +1,7 @@
 #include "gangway/worker/worker.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -16,6 +17,13 @@ absl::Status CheckBytes(const net::MakeBuffer::Piece& piece, DType dtype) {
   GW_ASSIGN_OR_RETURN(uint64_t bytes, DenseBytes(dtype, piece.dims));
   if (bytes == piece.bytes.size()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("got ", piece.bytes.size(), " bytes for ", bytes));
+}
+
+std::optional<net::ProgramMemory> MemoryOf(const device::Executable* executable) {
+  const auto memory = executable == nullptr ? std::nullopt : executable->memory();
+  if (!memory.has_value()) return std::nullopt;
+  return net::ProgramMemory{memory->code,    memory->arguments,   memory->outputs,
+                            memory->aliased, memory->temporaries, memory->peak};
 }
 
 }  // namespace
@@ -167,7 +175,7 @@ void Worker::On(net::LoadProgram message) {
   program->owners = std::move(message.owners);
   program->status = absl::UnavailableError(absl::StrCat("program ", message.name, " is still being compiled"));
   if (absl::Status status = CheckProgram(*program); !status.ok()) {
-    Send(net::ProgramLoaded{message.program, status});
+    Send(net::ProgramLoaded{message.program, status, std::nullopt});
     return;
   }
   programs_[message.program] = program;
@@ -185,7 +193,7 @@ void Worker::On(net::LoadProgram message) {
       if (compiled.ok()) program->executable = *compiled;
       program->status =
           Annotate(compiled.status(), absl::StrCat("program ", program->name, " on worker ", worker.options_.name));
-      worker.Send(net::ProgramLoaded{id, program->status});
+      worker.Send(net::ProgramLoaded{id, program->status, MemoryOf(program->executable.get())});
     });
   };
   options_.compile->Post(std::move(compile));

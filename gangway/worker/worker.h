@@ -87,6 +87,7 @@ class Worker {
   void On(net::MakeBuffer message);
   void On(net::ExpectBuffer message);
   void On(net::CopyBuffer message);
+  void On(net::PatchBuffer message);
   void On(net::Launch message);
   void On(net::FetchShard message);
   void On(net::FreeBuffers message);
@@ -105,12 +106,39 @@ class Worker {
                const std::vector<store::Shard>& inputs);
   void FailPart(const std::shared_ptr<Run>& run, int device, const absl::Status& status);
   // --- worker_copies.cc ---
+  // What was to be sent has failed, so what this worker waits for of the copy ends too: its failure is told when all
+  // its parts are over, and the one it waits for may be waiting for it.
+  static void FailSend(net::Fabric& fabric, Task& task, const absl::Status& status);
   void CopyPart(const std::shared_ptr<Task>& task, Place target, store::Shard source, const net::Dims* dims);
   void Reshape(const std::shared_ptr<Task>& task, Place target, device::BufferRef source, net::Dims dims);
   void SendPart(const std::shared_ptr<Task>& task, const net::CopyBuffer::Send& send);
   void SendShardOf(const std::shared_ptr<Task>& task, const ShardRoute& route, const store::Shard& shard);
   void ReceivePart(const std::shared_ptr<Task>& task, net::BufferId buffer, DType dtype,
                    const net::CopyBuffer::Receive& receive);
+
+  // --- worker_patches.cc ---
+  class Patch;
+  struct BoxSource {
+    net::BufferId buffer;
+    int device = 0;
+    net::Dims start, extent;
+  };
+  // A box of a shard, in memory that stays while `owner` is held.
+  struct Box {
+    net::Dims dims;  // of the shard
+    net::Dims start, extent;
+    std::shared_ptr<const void> owner;
+    const std::byte* bytes = nullptr;  // of the shard
+  };
+  // Null when there can be none; the task has heard of it then.
+  std::shared_ptr<Patch> NewPatch(const std::shared_ptr<Task>& task, net::BufferId buffer, DType dtype,
+                                  const net::PatchBuffer::Shard& shard, int boxes);
+  // `done` is called once, on any thread.
+  void ReadBox(const BoxSource& wanted, std::function<void(absl::StatusOr<Box>)> done);
+  void ReadBoxOf(const store::Shard& shard, const BoxSource& wanted, std::function<void(absl::StatusOr<Box>)> done);
+  void SendBox(const std::shared_ptr<Task>& task, DType dtype, const net::PatchBuffer::Send& send);
+  void ReceiveBox(net::TaskId task, DType dtype, const net::PatchBuffer::Receive& receive,
+                  std::vector<std::pair<std::shared_ptr<Patch>, net::Dims>> targets);
 
   void Fetch(const net::FetchShard& asked, const store::Shard& shard);
   // Puts a value for a task; an error of the value is the task's.

@@ -7,16 +7,11 @@
 #include "gangway/worker/worker.h"
 
 namespace gangway::worker {
-namespace {
 
-// The copy has failed, so what this worker waits for of it ends too: its failure is told when all its parts are over,
-// and the one it waits for may be waiting for it.
-void FailSend(net::Fabric& fabric, Task& task, const absl::Status& status) {
+void Worker::FailSend(net::Fabric& fabric, Task& task, const absl::Status& status) {
   task.PartDone(status);
   fabric.Abandon(task.id().value(), status);
 }
-
-}  // namespace
 
 void Worker::On(net::CopyBuffer message) {
   size_t parts = message.parts.size() + message.sends.size();

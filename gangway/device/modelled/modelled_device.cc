@@ -123,7 +123,7 @@ class ModelledExecutable final : public Executable, public std::enable_shared_fr
   }
   absl::string_view name() const override { return name_; }
   absl::Span<const ArrayType> outputs() const override { return outputs_; }
-  ProgramMemory memory() const override { return {}; }
+  std::optional<ProgramMemory> memory() const override { return std::nullopt; }
 
   Execution Execute(Device& device, absl::Span<const BufferRef> inputs, const ExecuteOptions& options) override {
     auto& modelled = static_cast<ModelledDevice&>(device);

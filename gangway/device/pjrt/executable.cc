@@ -125,8 +125,9 @@ void PjrtExecutable::ReadMemory(PJRT_Executable* executable) {
   GW_PJRT_ARGS(PJRT_Executable_GetCompiledMemoryStats_Args, args);
   args.executable = executable;
   if (!instance.Call(instance.api().PJRT_Executable_GetCompiledMemoryStats, args).ok()) return;
+  // What an older plugin does not know of stays 0.
   memory_ = {args.generated_code_size_in_bytes, args.argument_size_in_bytes, args.output_size_in_bytes,
-             args.alias_size_in_bytes, args.temp_size_in_bytes};
+             args.alias_size_in_bytes,          args.temp_size_in_bytes,     args.peak_memory_in_bytes};
 }
 
 Execution PjrtExecutable::Execute(Device& device, absl::Span<const BufferRef> inputs, const ExecuteOptions& options) {

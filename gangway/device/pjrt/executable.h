@@ -76,7 +76,7 @@ class PjrtExecutable final : public Executable, public std::enable_shared_from_t
 
   absl::string_view name() const override { return name_; }
   absl::Span<const ArrayType> outputs() const override { return outputs_; }
-  ProgramMemory memory() const override { return memory_; }
+  std::optional<ProgramMemory> memory() const override { return memory_; }
   Execution Execute(Device& device, absl::Span<const BufferRef> inputs, const ExecuteOptions& options) override;
 
  private:
@@ -97,7 +97,7 @@ class PjrtExecutable final : public Executable, public std::enable_shared_from_t
   const std::string name_;
   const std::unique_ptr<Program> program_;
   std::vector<ArrayType> outputs_;
-  ProgramMemory memory_;
+  std::optional<ProgramMemory> memory_;
   bool hosted_ops_ = false;
   OpCache ops_;
   Size size_;

@@ -188,7 +188,7 @@ class SimExecutable final : public Executable, public std::enable_shared_from_th
 
   absl::string_view name() const override { return name_; }
   absl::Span<const ArrayType> outputs() const override { return program_->outputs(); }
-  ProgramMemory memory() const override {
+  std::optional<ProgramMemory> memory() const override {
     ProgramMemory memory;
     for (const ArrayType& type : program_->inputs()) memory.arguments += DenseBytes(type);
     for (const ArrayType& type : program_->outputs()) memory.outputs += DenseBytes(type);

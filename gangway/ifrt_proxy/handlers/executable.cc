@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<DeviceId>> AssignedDevices(const xla::ExecutableBuild
   return devices;
 }
 
-// Of a program of the kind that JAX compiles. Others are orders to Google's server, e.g. to profile or to reshard.
+// Of a program of the kind that JAX compiles.
 absl::StatusOr<xla::CompileOptionsProto> ParseOptions(const wire::CompileRequest& request) {
   constexpr absl::string_view kServed = "xla::ifrt::XlaProgram";
   if (request.program().type_name() != kServed) {
@@ -148,6 +148,31 @@ xla::LayoutProto LayoutOf(const ValueInfo& value) {
   return layout;
 }
 
+void FillMemory(const net::ProgramMemory& told, xla::CompiledMemoryStatsProto* memory) {
+  memory->set_argument_size_in_bytes(told.arguments);
+  memory->set_output_size_in_bytes(told.outputs);
+  memory->set_alias_size_in_bytes(told.aliased);
+  memory->set_temp_size_in_bytes(told.temporaries);
+  memory->set_peak_memory_in_bytes(told.peak);
+  memory->set_generated_code_size_in_bytes(told.code);
+}
+
+// What we expect of a program whose devices do not tell.
+void ModelMemory(const compile::CompiledProgram& compiled, xla::CompiledMemoryStatsProto* memory) {
+  auto shard_bytes = [](const std::vector<ValueInfo>& values) {
+    int64_t bytes = 0;
+    for (const ValueInfo& value : values) bytes += ShardShape(value.shape, value.sharding).ByteSize();
+    return bytes;
+  };
+  memory->set_argument_size_in_bytes(shard_bytes(compiled.parameters));
+  memory->set_output_size_in_bytes(shard_bytes(compiled.outputs));
+  // What the peak holds beside arguments and results; results in donated arguments are not counted apart.
+  const int64_t outside = memory->argument_size_in_bytes() + memory->output_size_in_bytes();
+  memory->set_temp_size_in_bytes(std::max<int64_t>(0, compiled.stats.peak_bytes_per_device - outside));
+  memory->set_peak_memory_in_bytes(compiled.stats.peak_bytes_per_device);
+  memory->set_generated_code_size_in_bytes(static_cast<int64_t>(compiled.executable.size()));
+}
+
 void FillMetadata(const Program& program, wire::LoadedExecutableMetadataResponse* response) {
   const compile::CompiledProgram& compiled = program.compiled;
   if (program.devices.size() > 1) {
@@ -171,19 +196,8 @@ void FillMetadata(const Program& program, wire::LoadedExecutableMetadataResponse
     if (compiled.donation[i] != compile::Donation::kNone) donated->add_donated_input_indices(static_cast<uint32_t>(i));
   }
   auto* memory = response->mutable_compiled_memory_stats();
-  auto shard_bytes = [](const std::vector<ValueInfo>& values) {
-    int64_t bytes = 0;
-    for (const ValueInfo& value : values) bytes += ShardShape(value.shape, value.sharding).ByteSize();
-    return bytes;
-  };
-  memory->set_argument_size_in_bytes(shard_bytes(compiled.parameters));
-  memory->set_output_size_in_bytes(shard_bytes(compiled.outputs));
-  // What the peak holds beside arguments and results; results in donated arguments are not counted apart.
-  const int64_t outside = memory->argument_size_in_bytes() + memory->output_size_in_bytes();
-  memory->set_temp_size_in_bytes(std::max<int64_t>(0, compiled.stats.peak_bytes_per_device - outside));
-  memory->set_peak_memory_in_bytes(compiled.stats.peak_bytes_per_device);
-  memory->set_generated_code_size_in_bytes(static_cast<int64_t>(compiled.executable.size()));
-  response->set_size_of_generated_code_in_bytes(static_cast<int64_t>(compiled.executable.size()));
+  program.memory.has_value() ? FillMemory(*program.memory, memory) : ModelMemory(compiled, memory);
+  response->set_size_of_generated_code_in_bytes(memory->generated_code_size_in_bytes());
 }
 
 void AddFloat(xla::ifrt::AttributeMapProto* map, const std::string& key, double value) {
@@ -280,6 +294,7 @@ void Compile(Session& session, const wire::CompileRequest& request, const xla::C
 }  // namespace
 
 void HandleCompile(Session& session, const wire::CompileRequest& request, const Reply& reply) {
+  if (request.program().type_name() == "xla::ifrt::PluginProgram") return HandleCompilePlugin(session, request, reply);
   auto options = ParseOptions(request);
   if (!options.ok()) return reply.Fail(options.status());
   if (const std::string text = OptionOf(*options, kOpenOption); !text.empty()) {
@@ -296,6 +311,9 @@ void HandleCompile(Session& session, const wire::CompileRequest& request, const 
 
 void HandleExecutableMetadata(Session& session, const wire::LoadedExecutableMetadataRequest& request,
                               const Reply& reply) {
+  if (auto found = session.FindExecutable(request.loaded_executable_handle()); found.ok() && (*found)->reshard) {
+    return HandlePluginMetadata(reply);
+  }
   auto executable = Compiled(session, request.loaded_executable_handle());
   if (!executable.ok()) return reply.Fail(executable.status());
   IfrtResponse response = reply.Empty();
@@ -304,6 +322,9 @@ void HandleExecutableMetadata(Session& session, const wire::LoadedExecutableMeta
 }
 
 void HandleExecute(Session& session, const wire::LoadedExecutableExecuteRequest& request, const Reply& reply) {
+  if (auto found = session.FindExecutable(request.loaded_executable_handle()); found.ok() && (*found)->reshard) {
+    return HandleExecutePlugin(session, *(*found)->reshard, request, reply);
+  }
   const bool wants_status = request.execute_options().fill_status() || request.result_status_handle() != 0;
   auto execute = [&]() -> absl::StatusOr<controller::ExecuteResult> {
     GW_ASSIGN_OR_RETURN(Executable * executable, Compiled(session, request.loaded_executable_handle()));

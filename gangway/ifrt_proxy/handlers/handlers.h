@@ -55,6 +55,12 @@ void HandleIsExecutableDeleted(Session& session, const wire::LoadedExecutableIsD
 void HandleDestructExecutable(Session& session, const wire::LoadedExecutableDestructRequest& request,
                               const Reply& reply);
 
+// plugin.cc: programs that are orders to the server
+void HandleCompilePlugin(Session& session, const wire::CompileRequest& request, const Reply& reply);
+void HandlePluginMetadata(const Reply& reply);
+void HandleExecutePlugin(Session& session, const ReshardOrder& order,
+                         const wire::LoadedExecutableExecuteRequest& request, const Reply& reply);
+
 // host_callback.cc: functions of the client, called by its programs
 void HandleHostCallbackPoll(Session& session, const wire::LoadedHostCallbackPollRequest& request, const Reply& reply);
 void HandleHostCallbackReturn(Session& session, const wire::LoadedHostCallbackReturnRequest& request,

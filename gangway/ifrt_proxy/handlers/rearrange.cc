@@ -236,6 +236,24 @@ absl::StatusOr<std::vector<ArrayId>> CopyArrays(Session& session, const wire::Co
   return outputs;
 }
 
+absl::StatusOr<std::vector<ArrayId>> Reshard(Session& session, const wire::ReshardArraysRequest& request) {
+  GW_ASSIGN_OR_RETURN(std::vector<ArrayId> inputs, session.Arrays(request.array_handles()));
+  if (static_cast<int>(inputs.size()) != request.array_specs_size()) {
+    return absl::InvalidArgumentError("as many array specs as arrays are needed");
+  }
+  // Shards that stay are not shared: natively nothing is, where an array goes to other devices.
+  const auto semantics =
+      DonatesInput(request.copy_semantics()) ? controller::CopySemantics::kDonate : controller::CopySemantics::kCopy;
+  std::vector<ArrayId> outputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    GW_ASSIGN_OR_RETURN(ArraySpec spec, MakeArraySpec(request.array_specs(static_cast<int>(i))));
+    absl::StatusOr<ArrayId> output = session.controller().Reshard(session.id(), inputs[i], std::move(spec), semantics);
+    if (!output.ok()) return session.CauseOf(output.status(), {inputs[i]});
+    outputs.push_back(*output);
+  }
+  return outputs;
+}
+
 absl::StatusOr<ArrayId> FirstShard(Session& session, uint64_t handle) {
   GW_ASSIGN_OR_RETURN(ArrayId array, session.Array(handle));
   absl::StatusOr<ArrayId> shard = session.controller().ViewShard(session.id(), array, 0);
@@ -285,12 +303,11 @@ void HandleBitcast(Session& session, const wire::BitcastArraysRequest& request, 
                });
 }
 
-// Splitting arrays in another way, on other devices too, is a program; clients that can run one do not ask for this.
 void HandleReshard(Session& session, const wire::ReshardArraysRequest& request, const Reply& reply) {
-  const absl::Status refused =
-      absl::UnimplementedError("gangway does not serve reshard_arrays_request: use jax.device_put or jax.jit");
-  for (uint64_t handle : request.result_handles()) session.PoisonArray(handle, refused);
-  reply.Fail(refused);
+  AnswerArrays(session, request.result_handles(), Reshard(session, request), reply,
+               [](IfrtResponse* response, uint64_t handle) {
+                 response->mutable_reshard_arrays_response()->add_array_handles(handle);
+               });
 }
 
 void HandleCopyArrays(Session& session, const wire::CopyArraysRequest& request, const Reply& reply) {

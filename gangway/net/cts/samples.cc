@@ -14,7 +14,8 @@ std::vector<Message> SampleMessages() {
   const std::string zeros("a\0b", 3);
   return {
       Hello{3, "worker-7", "cpu", 2, {{"cpu", {0, 1, -2}, 1 << 30}, {"tpu v9", {}, 0}}, zeros, 4},
-      ProgramLoaded{ProgramId(4), absl::InvalidArgumentError("instruction %x: no")},
+      ProgramLoaded{ProgramId(4), absl::InvalidArgumentError("instruction %x: no"), std::nullopt},
+      ProgramLoaded{ProgramId(5), absl::OkStatus(), ProgramMemory{1, 2, 3, 4, 5, 6}},
       TasksDone{{{TaskId(1), absl::OkStatus(), 70}, {TaskId(uint64_t{1} << 63), absl::InternalError("boom"), 0}}},
       Fetched{RequestId(9), absl::OkStatus(), Bytes(zeros)},
       Fetched{RequestId(9), absl::OkStatus(), Payload(), {~uint64_t{0}, true}},
@@ -47,6 +48,13 @@ std::vector<Message> SampleMessages() {
                  {{BufferId(16), 1, PeerId(2), 5}},
                  {{PeerId(1), 6, {2, 3}, {0, 1}}},
                  DType::kF32},
+      PatchBuffer{BufferId(14),
+                  TaskId(15),
+                  DType::kF32,
+                  {{2, {4, 6}}, {0, {}}},
+                  {{BufferId(16), 1, {0, 3}, {4, 3}, 0, {0, 2}}},
+                  {{BufferId(17), 3, {1}, {2}, PeerId(4), 7}},
+                  {{PeerId(5), 8, {4, 2}, {{0, {0, 0}}, {1, {}}}}}},
       Launch{std::make_shared<const Launch::Order>(
                  Launch::Order{TaskId(18), ProgramId(19), {BufferId(20), BufferId(21)}, BufferId(22), {0}, {1, 2}}),
              true},

@@ -126,6 +126,14 @@ class FrameWriter {
   void Put(const ProgramLoaded& m, wire::Message* out) {
     out->mutable_program_loaded()->set_program(m.program.value());
     Fill(m.status, out->mutable_program_loaded()->mutable_status());
+    if (!m.memory.has_value()) return;
+    auto* memory = out->mutable_program_loaded()->mutable_memory();
+    memory->set_code(m.memory->code);
+    memory->set_arguments(m.memory->arguments);
+    memory->set_outputs(m.memory->outputs);
+    memory->set_aliased(m.memory->aliased);
+    memory->set_temporaries(m.memory->temporaries);
+    memory->set_peak(m.memory->peak);
   }
   void Put(const TasksDone& m, wire::Message* out) {
     auto* to = out->mutable_tasks_done();
@@ -241,6 +249,49 @@ class FrameWriter {
       r->mutable_to()->Add(receive.to.begin(), receive.to.end());
     }
     to->set_dtype(static_cast<int>(m.dtype));
+  }
+  static void PutDims(const Dims& dims, google::protobuf::RepeatedField<int64_t>* out) {
+    out->Add(dims.begin(), dims.end());
+  }
+  void Put(const PatchBuffer& m, wire::Message* out) {
+    auto* to = out->mutable_patch_buffer();
+    to->set_buffer(m.buffer.value());
+    to->set_task(m.task.value());
+    to->set_dtype(static_cast<int>(m.dtype));
+    for (const auto& shard : m.shards) {
+      auto* s = to->add_shards();
+      s->set_device(shard.device);
+      PutDims(shard.dims, s->mutable_dims());
+    }
+    for (const auto& piece : m.pieces) {
+      auto* p = to->add_pieces();
+      p->set_source(piece.source.value());
+      p->set_from(piece.from);
+      PutDims(piece.start, p->mutable_start());
+      PutDims(piece.extent, p->mutable_extent());
+      p->set_shard(piece.shard);
+      PutDims(piece.at, p->mutable_at());
+    }
+    for (const auto& send : m.sends) {
+      auto* s = to->add_sends();
+      s->set_source(send.source.value());
+      s->set_from(send.from);
+      PutDims(send.start, s->mutable_start());
+      PutDims(send.extent, s->mutable_extent());
+      s->set_to(send.to.value());
+      s->set_piece(send.piece);
+    }
+    for (const auto& receive : m.receives) {
+      auto* r = to->add_receives();
+      r->set_from(receive.from.value());
+      r->set_piece(receive.piece);
+      PutDims(receive.extent, r->mutable_extent());
+      for (const auto& target : receive.targets) {
+        auto* t = r->add_targets();
+        t->set_shard(target.shard);
+        PutDims(target.at, t->mutable_at());
+      }
+    }
   }
   void Put(const Launch& m, wire::Message* out) {
     auto* to = out->mutable_launch();
@@ -429,7 +480,7 @@ class BatchParser {
         return to;
       }
       case wire::Message::kProgramLoaded:
-        return ProgramLoaded{ProgramId(m.program_loaded().program()), FromWire(m.program_loaded().status())};
+        return TakeProgramLoaded(m.program_loaded());
       case wire::Message::kTasksDone:
         return TakeTasksDone(m.tasks_done());
       case wire::Message::kFetched: {
@@ -468,6 +519,8 @@ class BatchParser {
         return ExpectBuffer{BufferId(m.expect_buffer().buffer()), Values<int32_t>(m.expect_buffer().devices())};
       case wire::Message::kCopyBuffer:
         return TakeCopy(m.copy_buffer());
+      case wire::Message::kPatchBuffer:
+        return TakePatch(m.patch_buffer());
       case wire::Message::kLaunch: {
         const auto& l = m.launch();
         return Launch{std::make_shared<const Launch::Order>(Launch::Order{
@@ -495,6 +548,16 @@ class BatchParser {
         break;
     }
     return Malformed("a message of unknown kind");
+  }
+
+  static Message TakeProgramLoaded(const wire::ProgramLoaded& from) {
+    ProgramLoaded to{ProgramId(from.program()), FromWire(from.status()), std::nullopt};
+    if (from.has_memory()) {
+      const auto& memory = from.memory();
+      to.memory = {memory.code(),    memory.arguments(),   memory.outputs(),
+                   memory.aliased(), memory.temporaries(), memory.peak()};
+    }
+    return to;
   }
 
   static Message TakeTasksDone(const wire::TasksDone& from) {
@@ -540,6 +603,28 @@ class BatchParser {
       to.receives.push_back({PeerId(r.from()), r.position(), Values<int64_t>(r.dims()), Values<int32_t>(r.to())});
     }
     to.dtype = ToDType(from.dtype());
+    return to;
+  }
+
+  static Message TakePatch(const wire::PatchBuffer& from) {
+    PatchBuffer to;
+    to.buffer = BufferId(from.buffer());
+    to.task = TaskId(from.task());
+    to.dtype = ToDType(from.dtype());
+    for (const auto& s : from.shards()) to.shards.push_back({s.device(), Values<int64_t>(s.dims())});
+    for (const auto& p : from.pieces()) {
+      to.pieces.push_back({BufferId(p.source()), p.from(), Values<int64_t>(p.start()), Values<int64_t>(p.extent()),
+                           p.shard(), Values<int64_t>(p.at())});
+    }
+    for (const auto& s : from.sends()) {
+      to.sends.push_back({BufferId(s.source()), s.from(), Values<int64_t>(s.start()), Values<int64_t>(s.extent()),
+                          PeerId(s.to()), s.piece()});
+    }
+    for (const auto& r : from.receives()) {
+      auto& receive =
+          to.receives.emplace_back(PatchBuffer::Receive{PeerId(r.from()), r.piece(), Values<int64_t>(r.extent()), {}});
+      for (const auto& t : r.targets()) receive.targets.push_back({t.shard(), Values<int64_t>(t.at())});
+    }
     return to;
   }
 

@@ -1,12 +1,18 @@
-"""What jaxlib's client of a proxy refuses to transfer, by a copy on the host.
+"""What JAX and jaxlib's client of a proxy cannot transfer, or only by way of this process.
 
-It copies between devices of its own server only: what goes from there to a local CPU device, or from one server to
-another, is read to the host first. And it sends arrays with positive strides only: reversed and broadcast ones are made
-dense.
+The client copies between devices of its own server only: what goes from there to a local CPU device, or from one server
+to another, is read to the host first. It sends arrays with positive strides only: reversed and broadcast ones are made
+dense. JAX reads what goes to another set of devices to the host and puts it there again; the server's workers can move
+it themselves.
 """
 
 import numpy as np
 from jax_plugins.gangway.replacement import replace
+
+try:
+    from jaxlib import _pathways
+except ImportError:
+    _pathways = None
 
 
 def install():
@@ -78,9 +84,33 @@ def _by_the_host(original):
             if base is not x:
                 return type(x)(x._impl, jax.device_put(base, device))
             x = np.asarray(x)
+        elif base is x and (moved := _move(x, device, *rest, **options)) is not None:
+            return moved
         return original(x, aval, device, *rest, **options)
 
     return device_put
+
+
+def _move(x, sharding, copy):
+    """The array on another set of its server's devices; None where that is not for the server to do."""
+    from jax._src.array import ArrayImpl
+    from jax.sharding import NamedSharding, SingleDeviceSharding
+    from jaxlib import xla_client
+
+    def is_known(sharding):
+        if isinstance(sharding, SingleDeviceSharding):
+            return True
+        return isinstance(sharding, NamedSharding) and not sharding.spec.unreduced
+
+    if not isinstance(x, ArrayImpl) or not is_known(x.sharding) or not is_known(sharding):
+        return None
+    sets = x.sharding.device_set, sharding.device_set
+    if sets[0] == sets[1] or max(map(len, sets)) == 1 or "proxy" not in _client_of(sharding).runtime_type:
+        return None
+    semantics = xla_client.ArrayCopySemantics
+    if copy == semantics.ALWAYS_COPY or not hasattr(_pathways, "_transfer_to_shardings"):
+        return None
+    return _pathways._transfer_to_shardings([x], [sharding], copy == semantics.DONATE_INPUT)[0]
 
 
 def _leaves_its_client(array, device):

@@ -27,6 +27,7 @@
 #include "gangway/ifrt_proxy/server.h"
 #include "gangway/net/address.h"
 #include "gangway/net/grpc/connection_log.h"
+#include "gangway/net/tls.h"
 #include "gangway/program_api/service.h"
 #include "gangway/status/server.h"
 #include "gangway/tunnel/exit.h"
@@ -107,29 +108,40 @@ absl::Status AwaitDevices(controller::ControllerServer& server, int count, absl:
   return absl::OkStatus();
 }
 
-absl::Status ServeClients(const ControllerCommandOptions& options) {
-  controller::ControllerServerOptions server_options;
-  server_options.worker_address = options.listen_workers;
-  GW_ASSIGN_OR_RETURN(server_options.worker_tls, ReadTls(options.tls));
-  if (server_options.worker_tls.empty() && !net::IsLoopback(options.listen_workers)) {
+// Whoever comes from another machine says who he is.
+absl::Status CheckAddresses(const ControllerCommandOptions& options, const net::Tls& worker_tls) {
+  if (worker_tls.empty() && !net::IsLoopback(options.listen_workers)) {
     return absl::InvalidArgumentError(
         absl::StrCat("workers from other machines need certificates: --listen-workers=", options.listen_workers,
                      " goes with --tls-ca, --tls-cert and --tls-key"));
   }
-  server_options.controller.compile = controller::CompileArtifact;
-  server_options.controller.journal_capacity = options.history;
-  server_options.controller.max_program_bytes = options.max_program;
-  server_options.controller.heartbeat = absl::Seconds(options.heartbeat_seconds);
-  server_options.controller.scheduler.horizon = absl::Milliseconds(20);
-  GW_ASSIGN_OR_RETURN(server_options.controller.tenants, ReadTenants(options.tenants));
   for (const auto& [option, address] : {std::pair("listen", options.listen), {"listen-tls", options.listen_tls}}) {
     if (!options.tenants.empty() || address.empty() || net::IsLoopback(address)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("clients from other machines need tokens: --", option, "=", address, " goes with --tenants"));
   }
-  if (!options.dump_folder.empty()) server_options.controller.compile = CompileAndDump(options.dump_folder);
-  GW_ASSIGN_OR_RETURN(server_options.controller.inspect, MakeInspectOptions(options.checks));
-  server_options.controller.log = [](const std::string& line) { spdlog::info("{}", line); };
+  return absl::OkStatus();
+}
+
+absl::StatusOr<controller::ControllerServerOptions> ServerOptions(const ControllerCommandOptions& options) {
+  controller::ControllerServerOptions server;
+  server.worker_address = options.listen_workers;
+  GW_ASSIGN_OR_RETURN(server.worker_tls, ReadTls(options.tls));
+  GW_RETURN_IF_ERROR(CheckAddresses(options, server.worker_tls));
+  server.controller.compile =
+      options.dump_folder.empty() ? controller::CompileArtifact : CompileAndDump(options.dump_folder);
+  server.controller.journal_capacity = options.history;
+  server.controller.max_program_bytes = options.max_program;
+  server.controller.heartbeat = absl::Seconds(options.heartbeat_seconds);
+  server.controller.scheduler.horizon = absl::Milliseconds(20);
+  GW_ASSIGN_OR_RETURN(server.controller.tenants, ReadTenants(options.tenants));
+  GW_ASSIGN_OR_RETURN(server.controller.inspect, MakeInspectOptions(options.checks));
+  server.controller.log = [](const std::string& line) { spdlog::info("{}", line); };
+  return server;
+}
+
+absl::Status ServeClients(const ControllerCommandOptions& options) {
+  GW_ASSIGN_OR_RETURN(controller::ControllerServerOptions server_options, ServerOptions(options));
   GW_ASSIGN_OR_RETURN(auto server, controller::StartControllerServer(std::move(server_options)));
   SystemClock clock;
   ifrt_proxy::ServerOptions proxy_options;

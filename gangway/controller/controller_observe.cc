@@ -19,10 +19,7 @@ void RuntimeController::Note(const TaskRecord& task) {
   if (!journal_.keeps()) return journal_.Count(!task.error.ok());
   LaunchRecord launch;
   launch.program = std::string(absl::StripPrefix(task.what, "program "));
-  launch.island = task.islands->front().island;
-  for (const IslandPart& part : *task.islands) {
-    launch.devices.insert(launch.devices.end(), part.devices.begin(), part.devices.end());
-  }
+  launch.islands = task.islands;
   launch.submitted = task.submitted;
   launch.dispatched = task.dispatched_at;
   launch.over = clock_.Now();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,19 @@ struct Statistics {
   int64_t waiting_for_memory = 0;  // sessions whose next program or array does not fit now
 };
 
+// The devices of a launch in one island: what that island's scheduler decides about.
+struct IslandPart {
+  int island = 0;
+  std::vector<int> devices;  // by their numbers in the cluster
+};
+// Ascending islands. Shared by all launches of a program.
+using IslandParts = std::shared_ptr<const std::vector<IslandPart>>;
+
 // One launch of a program that is over.
 struct LaunchRecord {
   uint64_t number = 0;  // counts up from 1
   std::string program, session, tenant;
-  int island = 0;
-  std::vector<int> devices;
+  IslandParts islands;    // never null
   absl::Time submitted;   // by the client
   absl::Time dispatched;  // admitted by the scheduler and sent to its workers; the infinite past: never
   absl::Time over;        // as told; a launch that nobody waits for is told of late

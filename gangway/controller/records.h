@@ -53,14 +53,6 @@ struct Deployment {
   std::shared_ptr<const dataflow::Graph> graph;  // of every launch
 };
 
-// The devices of a launch in one island: what that island's scheduler decides about.
-struct IslandPart {
-  int island = 0;
-  std::vector<int> devices;  // by their numbers in the cluster
-};
-// Ascending islands. Shared by all launches of a program.
-using IslandParts = std::shared_ptr<const std::vector<IslandPart>>;
-
 // An upload, copy or launch: the maker of arrays. Shared by the arrays it makes, so that one report readies them all.
 struct TaskRecord {
   TaskId id;

@@ -42,12 +42,17 @@ json Of(const controller::ProgramState& program) {
 }
 
 json Of(const controller::LaunchRecord& launch) {
+  json islands = json::array(), devices = json::array();
+  for (const controller::IslandPart& part : *launch.islands) {
+    islands.push_back(part.island);
+    for (int device : part.devices) devices.push_back(device);
+  }
   json out = {{"number", launch.number},
               {"program", launch.program},
               {"session", launch.session},
               {"tenant", launch.tenant},
-              {"island", launch.island},
-              {"devices", launch.devices},
+              {"islands", std::move(islands)},
+              {"devices", std::move(devices)},
               {"submitted", Seconds(launch.submitted)},
               {"over", Seconds(launch.over)},
               {"seconds", absl::ToDoubleSeconds(launch.took)}};

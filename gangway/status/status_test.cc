@@ -29,7 +29,8 @@ LaunchRecord LaunchOf(uint64_t number, double submitted, double dispatched, doub
   launch.number = number;
   launch.program = "train";
   launch.session = "alice";
-  launch.devices = {0, 1};
+  launch.islands =
+      std::make_shared<const std::vector<controller::IslandPart>>(std::vector<controller::IslandPart>{{0, {0, 1}}});
   launch.submitted = At(submitted);
   launch.dispatched = At(dispatched);
   launch.over = At(over);
@@ -100,6 +101,32 @@ TEST(Trace, ALaunchIsOnItsClientItsSchedulerAndItsDevices) {
   ASSERT_EQ(devices.size(), 2u);
   EXPECT_EQ(devices[0]["ts"], 2e6);
   EXPECT_EQ(devices[0]["dur"], 0.5e6);
+}
+
+LaunchRecord OverTwoIslands(LaunchRecord launch) {
+  launch.islands = std::make_shared<const std::vector<controller::IslandPart>>(
+      std::vector<controller::IslandPart>{{1, {2}}, {4, {0, 7}}});
+  return launch;
+}
+
+TEST(Trace, ALaunchOverIslandsIsInAllOfThem) {
+  const std::string trace = TraceJson({OverTwoIslands(LaunchOf(1, 1, 2, 5, 0.5))}, absl::InfinitePast());
+  const std::vector<json> waits = EventsOf(trace, 2, "e");
+  ASSERT_EQ(waits.size(), 2u);
+  EXPECT_EQ(waits[0]["tid"], 1);
+  EXPECT_EQ(waits[1]["tid"], 4);
+  EXPECT_NE(waits[0]["id"], waits[1]["id"]) << "rows of one id are drawn as one";
+  std::vector<int> devices;
+  for (const json& event : EventsOf(trace, 3, "X")) devices.push_back(event["tid"]);
+  EXPECT_EQ(devices, (std::vector<int>{2, 0, 7}));
+}
+
+TEST(Json, ALaunchOverIslandsNamesThemAll) {
+  Observation seen;
+  seen.recent = {OverTwoIslands(LaunchOf(1, 1, 2, 3, 0.5))};
+  const json launch = json::parse(StatusJson(seen))["recent"][0];
+  EXPECT_EQ(launch["islands"], json({1, 4}));
+  EXPECT_EQ(launch["devices"], json({2, 0, 7}));
 }
 
 TEST(Trace, LaunchesOfADeviceDoNotOverlap) {

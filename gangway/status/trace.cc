@@ -41,14 +41,7 @@ class Trace {
       events_.push_back(std::move(event));
     }
     if (launch.dispatched == absl::InfinitePast()) return;
-    NameRow(kSchedulers, launch.island, absl::StrCat("island ", launch.island));
-    for (const auto& [phase, when] : {std::pair("b", launch.submitted), std::pair("e", launch.dispatched)}) {
-      json event = Event(phase, launch, kSchedulers, launch.island, when);
-      event["cat"] = "wait";
-      event["id"] = id;
-      events_.push_back(std::move(event));
-    }
-    AddOnDevices(launch);
+    for (const controller::IslandPart& part : *launch.islands) AddInIsland(launch, part);
   }
 
   // A counter of each worker: bytes a second since its last sample.
@@ -75,9 +68,20 @@ class Trace {
   }
 
  private:
+  void AddInIsland(const LaunchRecord& launch, const controller::IslandPart& part) {
+    NameRow(kSchedulers, part.island, absl::StrCat("island ", part.island));
+    for (const auto& [phase, when] : {std::pair("b", launch.submitted), std::pair("e", launch.dispatched)}) {
+      json event = Event(phase, launch, kSchedulers, part.island, when);
+      event["cat"] = "wait";
+      event["id"] = absl::StrCat(launch.number, " in ", part.island);  // or the islands' rows would be one
+      events_.push_back(std::move(event));
+    }
+    AddOnDevices(launch, part.devices);
+  }
+
   // When a device began is not told: not before the launch was sent, nor before the one ahead of it was over.
-  void AddOnDevices(const LaunchRecord& launch) {
-    for (int device : launch.devices) {
+  void AddOnDevices(const LaunchRecord& launch, const std::vector<int>& devices) {
+    for (int device : devices) {
       NameRow(kDevices, device, absl::StrCat("device ", device));
       absl::Time& free = free_.emplace(device, absl::InfinitePast()).first->second;
       const absl::Time start = std::max(launch.dispatched, free);

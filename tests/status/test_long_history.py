@@ -49,7 +49,7 @@ const timed = setInterval(() => {
 @functools.lru_cache
 def documents():
     launches = [
-        {"number": i + 1, "program": f"jit_step_{i}", "session": f"client {i % 7}", "tenant": "red", "island": 0,
+        {"number": i + 1, "program": f"jit_step_{i}", "session": f"client {i % 7}", "tenant": "red", "islands": [0],
          "devices": list(range(DEVICES)), "submitted": i * 1e-3, "dispatched": i * 1e-3 + 1e-4, "over": i * 1e-3 + 9e-4,
          "seconds": 7e-4}
         for i in range(LAUNCHES)

@@ -13,8 +13,9 @@ STEPS ?= 200
 OUT ?= out
 PREFIX ?= /usr/local
 STAMPS := .stamps
-# Looked up when first needed: 'make setup' may only just have installed it.
-PYTHON = $(shell command -v python3.11 || command -v python3)
+# Looked up when first needed: 'make setup' may only just have installed it. Not the one of .venv, which may be active and
+# is about to be made anew.
+PYTHON = $(shell PATH="$${PATH//$(CURDIR)\/$(VENV)\/bin:/}"; command -v python3.11 || command -v python3)
 VENV := .venv
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 # For the newest JAX: any Python 3.12 or later, if the machine has one.

@@ -28,11 +28,10 @@ def _install_transfer_server():
         from jaxlib import _jax
     except ImportError:
         return
-    original = getattr(_jax, "start_transfer_server", None)
-    if original is None or hasattr(original, "gangway"):
-        return
+    replace(_jax, "start_transfer_server", _of_own_arrays)
 
-    @functools.wraps(original)
+
+def _of_own_arrays(original):
     def start_transfer_server(client, *rest, **options):
         if "proxy" in client.runtime_type:
             raise NotImplementedError(
@@ -40,8 +39,7 @@ def _install_transfer_server():
             )
         return original(client, *rest, **options)
 
-    start_transfer_server.gangway = True
-    _jax.start_transfer_server = start_transfer_server
+    return start_transfer_server
 
 
 def _install_batched_device_put():

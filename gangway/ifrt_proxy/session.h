@@ -55,7 +55,7 @@ struct Executable {
   std::vector<uint64_t> host_callbacks;                // what the client calls them
   // As it came, should the client want to keep the program.
   std::shared_ptr<const xla::ifrt::proxy::CompileRequest> request = nullptr;
-  std::string fingerprint = "";  // for the client; empty: made of name and handle
+  std::string fingerprint = "";                           // for the client; empty: made of name and handle
   std::shared_ptr<const ReshardOrder> reshard = nullptr;  // in place of a program
 };
 

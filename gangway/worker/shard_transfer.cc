@@ -105,8 +105,8 @@ void ReceiveShard(net::Fabric& fabric, const ShardRoute& route, size_t size, Exe
   auto memory = NewShardBytes(size);
   if (!memory.ok()) return done(memory.status());
   if (size >= kFresh) helper.Post([memory = std::weak_ptr<void>(*memory), size] { MakePages(memory, size); });
-  auto pieces = std::make_shared<Pieces>(
-      PieceCount(size), [bytes = *memory, done = std::move(done)](const absl::Status& status) {
+  auto pieces =
+      std::make_shared<Pieces>(PieceCount(size), [bytes = *memory, done = std::move(done)](const absl::Status& status) {
         status.ok() ? done(bytes) : done(status);
       });
   for (size_t i = 0; i < PieceCount(size); ++i) {

@@ -3,7 +3,7 @@
 Where grpcio is not installed there is nobody to ask it: None, as of devices that do not tell.
 """
 
-import functools
+from jax_plugins.gangway.replacement import replace
 
 
 def install():
@@ -12,17 +12,15 @@ def install():
         from jaxlib import _jax
     except ImportError:
         return
-    device = getattr(_jax, "Device", None)
-    original = getattr(device, "memory_stats", None)
-    if original is None or hasattr(original, "gangway"):
-        return
+    if device := getattr(_jax, "Device", None):
+        replace(device, "memory_stats", _of_the_server)
 
-    @functools.wraps(original)
+
+def _of_the_server(original):
     def memory_stats(self):
         return _ask(self.id) if "proxy" in self.client.runtime_type else original(self)
 
-    memory_stats.gangway = True
-    device.memory_stats = memory_stats
+    return memory_stats
 
 
 def _ask(device_id):

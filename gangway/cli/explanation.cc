@@ -75,9 +75,7 @@ absl::StatusOr<status::Explained> ExplainModule(std::unique_ptr<hlo::Module> mod
                                                 const ExplanationOptions& options) {
   explain::ExplainOptions explain;
   explain.compile = std::move(compile);
-  std::optional<cost::Machine> machine = cost::MachineByName(options.machine);
-  if (!machine.has_value()) return absl::InvalidArgumentError(absl::StrCat("--machine: no model of ", options.machine));
-  explain.machine = *std::move(machine);
+  GW_ASSIGN_OR_RETURN_WITH(explain.machine, cost::MachineByName(options.machine), "--machine");
   explain.remedy_seconds = options.remedy_seconds;
   explain.remedies_for = options.remedies_for;
   GW_ASSIGN_OR_RETURN(explain.annotations, Annotations(options.annotations));

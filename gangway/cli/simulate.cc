@@ -31,9 +31,7 @@ absl::Status RunSimulate(const SimulateOptions& options) {
   GW_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, ReadProgram(options.input));
   simulate::ForecastOptions forecast_options;
   GW_ASSIGN_OR_RETURN(forecast_options.compile.num_partitions, DeviceCount(options.devices, module.get()));
-  std::optional<cost::Machine> machine = cost::MachineByName(options.machine);
-  if (!machine.has_value()) return absl::InvalidArgumentError(absl::StrCat("--machine: no model of ", options.machine));
-  forecast_options.machine = *std::move(machine);
+  GW_ASSIGN_OR_RETURN_WITH(forecast_options.machine, cost::MachineByName(options.machine), "--machine");
   if (options.island_devices.has_value()) forecast_options.machine.island_devices = *options.island_devices;
   forecast_options.overlap = !options.in_order;
   GW_ASSIGN_OR_RETURN_WITH(const simulate::Forecast forecast, simulate::Simulate(std::move(module), forecast_options),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace gangway::cost {
 namespace {
 
@@ -23,11 +25,11 @@ const Machine& TpuV5p() {
 
 }  // namespace
 
-std::optional<Machine> MachineByName(absl::string_view name) {
+absl::StatusOr<Machine> MachineByName(absl::string_view name) {
   for (const Machine* machine : {&Cpu(), &H100(), &TpuV5p()}) {
     if (machine->name == name) return *machine;
   }
-  return std::nullopt;
+  return absl::InvalidArgumentError(absl::StrCat("no model of ", name));
 }
 
 double TimeEstimate::total() const { return std::max(compute_seconds, memory_seconds) + collective_seconds; }

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "gangway/cost/module_cost.h"
 
@@ -32,7 +32,8 @@ struct Machine {
 
 // "cpu", "h100", "tpu-v5p": published peak rates halved, which is what programs reach; for comparing plans, not for
 // promises. Islands are a host of eight H100, or a whole TPU pod.
-std::optional<Machine> MachineByName(absl::string_view name);
+// INVALID_ARGUMENT names what has no model.
+absl::StatusOr<Machine> MachineByName(absl::string_view name);
 
 struct TimeEstimate {
   double compute_seconds = 0;

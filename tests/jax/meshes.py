@@ -36,3 +36,12 @@ def integers(*shape, low=-9, high=10, seed=0, dtype=np.int32):
 def text(value):
     """A text as an array, for programs whose outcome is what JAX says."""
     return np.frombuffer(str(value).encode(), np.uint8)
+
+
+def why(f, tell=lambda error: f"{type(error).__name__}: {error}"):
+    """What f() says is wrong, as text(); "nothing" when it ends well."""
+    try:
+        f()
+    except Exception as error:
+        return text(tell(error))
+    return text("nothing")

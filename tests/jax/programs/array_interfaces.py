@@ -7,7 +7,7 @@ import pickle
 import jax
 import jax.numpy as jnp
 import numpy as np
-from meshes import integers, mesh, normal, on, put, text
+from meshes import integers, mesh, normal, on, put, text, why
 
 
 def parts_by_device():
@@ -76,23 +76,15 @@ def files():
 def refusals():
     x = put(normal(8), mesh(x=8), "x")
     return (
-        _why(lambda: hash(x)),
-        _why(lambda: bool(x)),
-        _why(lambda: x.__setitem__(0, 1)),
-        _why(lambda: x.item()),
-        _why(lambda: int(x)),
-        _why(lambda: jnp.zeros(3)[1.5]),
-        _why(lambda: jax.device_put(np.array(["a"]))),
-        _why(lambda: jax.device_put(np.zeros(3), on(mesh(x=8), "x"))),
+        why(lambda: hash(x)),
+        why(lambda: bool(x)),
+        why(lambda: x.__setitem__(0, 1)),
+        why(lambda: x.item()),
+        why(lambda: int(x)),
+        why(lambda: jnp.zeros(3)[1.5]),
+        why(lambda: jax.device_put(np.array(["a"]))),
+        why(lambda: jax.device_put(np.zeros(3), on(mesh(x=8), "x"))),
     )
-
-
-def _why(f):
-    try:
-        f()
-    except Exception as error:
-        return text(f"{type(error).__name__}: {error}")
-    return text("nothing")
 
 
 def deleted_arrays_say_so():
@@ -101,7 +93,7 @@ def deleted_arrays_say_so():
     x.delete()
     jax.jit(lambda y: y + 1, donate_argnums=0)(y)
     jax.device_put(z, on(m), donate=True)
-    return [a.is_deleted() for a in (x, y)], [_why(lambda a=a: np.asarray(a)) for a in (x, y)], _why(lambda: x + 1)
+    return [a.is_deleted() for a in (x, y)], [why(lambda a=a: np.asarray(a)) for a in (x, y)], why(lambda: x + 1)
 
 
 def exchanged_by_dlpack():

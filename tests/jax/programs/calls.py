@@ -9,15 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import io_callback
 from jax.sharding import PartitionSpec as P
-from meshes import mesh, normal, on, put, text
+from meshes import mesh, normal, on, put, text, why
 
 
 def _why(f):
-    try:
-        f()
-    except Exception as error:
-        return text(f"{type(error).__name__}: {str(error).splitlines()[0][:60]}")
-    return text("nothing")
+    return why(f, lambda error: f"{type(error).__name__}: {str(error).splitlines()[0][:60]}")
 
 
 def batched_in_every_way():

@@ -4,15 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import checkify
-from meshes import mesh, normal, on, put, text
+from meshes import mesh, normal, on, put, text, why
 
 
 def _why(f):
-    try:
-        f()
-    except Exception as error:
-        return text(f"{type(error).__name__}: {str(error).splitlines()[0]}")
-    return text("nothing")
+    return why(f, lambda error: f"{type(error).__name__}: {str(error).splitlines()[0]}")
 
 
 def errors_as_values():

@@ -6,15 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import export
-from meshes import mesh, normal, on, put, text
-
-
-def _why(f):
-    try:
-        f()
-    except Exception as error:
-        return text(f"{type(error).__name__}: {error}")
-    return text("nothing")
+from meshes import mesh, normal, on, put, text, why
 
 
 def answers_of_a_compiled_program():
@@ -62,10 +54,10 @@ def wrong_arguments_of_a_compiled_program():
     x = put(normal(16, 8), m, "x")
     done = jax.jit(lambda x: x + 1).lower(x).compile()
     return (
-        _why(lambda: done(x, x)),
-        _why(lambda: done(x[:8])),
-        _why(lambda: done(x.astype(jnp.bfloat16))),
-        _why(lambda: done(put(normal(16, 8), m, None, "x"))),
+        why(lambda: done(x, x)),
+        why(lambda: done(x[:8])),
+        why(lambda: done(x.astype(jnp.bfloat16))),
+        why(lambda: done(put(normal(16, 8), m, None, "x"))),
         done(x),
     )
 
@@ -95,16 +87,16 @@ def refused_by_jit():
     x, y = put(normal(16, 8), m, "x"), put(normal(16, 8), small, "x")
     other = jax.device_put(normal(16, 8), jax.devices()[5])
     return (
-        _why(lambda: jax.jit(lambda x, y: x + y)(x, y)),
-        _why(lambda: jax.jit(lambda x, y: x + y)(x, other)),
-        _why(lambda: put(normal(9), m, "x")),
-        _why(lambda: put(normal(8), m, None, "x")),
-        _why(lambda: jax.jit(lambda x: x, out_shardings=on(m, None, None, "x"))(x)),
-        _why(lambda: jax.jit(lambda x: x[:3], out_shardings=on(m, "x"))(x)),
-        _why(lambda: jax.jit(lambda x: x, in_shardings=on(m, None, "x"))(x)),
-        _why(lambda: jax.jit(lambda x: x + np.zeros(3))(x)),
-        _why(lambda: jax.jit(lambda x: x if x.sum() > 0 else -x)(x)),
-        _why(lambda: jax.jit(lambda x: x, compiler_options={"xla_no_such": 1})(x)),
+        why(lambda: jax.jit(lambda x, y: x + y)(x, y)),
+        why(lambda: jax.jit(lambda x, y: x + y)(x, other)),
+        why(lambda: put(normal(9), m, "x")),
+        why(lambda: put(normal(8), m, None, "x")),
+        why(lambda: jax.jit(lambda x: x, out_shardings=on(m, None, None, "x"))(x)),
+        why(lambda: jax.jit(lambda x: x[:3], out_shardings=on(m, "x"))(x)),
+        why(lambda: jax.jit(lambda x: x, in_shardings=on(m, None, "x"))(x)),
+        why(lambda: jax.jit(lambda x: x + np.zeros(3))(x)),
+        why(lambda: jax.jit(lambda x: x if x.sum() > 0 else -x)(x)),
+        why(lambda: jax.jit(lambda x: x, compiler_options={"xla_no_such": 1})(x)),
     )
 
 
@@ -127,7 +119,7 @@ def exported_with_unknown_sizes():
 
     again = export.export(jax.jit(f))(spec)
     x = np.arange(24, dtype=np.float32)
-    return again.call(x.reshape(4, 6)), jax.jit(again.call)(x.reshape(3, 8)), _why(lambda: again.call(x.reshape(8, 3)))
+    return again.call(x.reshape(4, 6)), jax.jit(again.call)(x.reshape(3, 8)), why(lambda: again.call(x.reshape(8, 3)))
 
 
 def exported_for_several_platforms():

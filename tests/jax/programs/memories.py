@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental.compute_on import compute_on
-from meshes import mesh, normal, on, put, text
+from meshes import mesh, normal, on, put, text, why
 
 from programs import compiler_chooses
 
@@ -114,11 +114,7 @@ def kinds_of_devices():
 
 
 def _why(f):
-    try:
-        f()
-    except Exception as error:
-        return text(type(error).__name__)
-    return text("nothing")
+    return why(f, lambda error: type(error).__name__)
 
 
 def streams_of_layers():

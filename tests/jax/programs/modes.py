@@ -6,7 +6,7 @@ import numpy as np
 from jax.experimental import mesh_utils, multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
 from jax.sharding import PartitionSpec as P
-from meshes import mesh, normal, on, put, text
+from meshes import mesh, normal, on, put, text, why
 
 
 def _explicit(**axes):
@@ -30,13 +30,6 @@ def sharding_in_types():
 
 def explicit_mistakes():
     m = _explicit(x=4, y=2)
-
-    def why(f):
-        try:
-            f()
-        except Exception as error:
-            return text(f"{type(error).__name__}: {error}")
-        return text("nothing")
 
     with jax.set_mesh(m):
         x, w = jax.device_put(normal(8, 16), P("x", "y")), jax.device_put(normal(16, 8), P("y"))

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import random
-from meshes import mesh, on
+from meshes import mesh, on, why
 
 GENERATORS = "threefry2x32", "rbg", "unsafe_rbg"
 
@@ -91,14 +91,5 @@ def low_precision():
 
 
 def mismatched_keys_are_refused():
-    from meshes import text
-
-    def why(f):
-        try:
-            f()
-        except Exception as error:
-            return text(f"{type(error).__name__}: {error}")
-        return text("nothing")
-
     key = random.key(0)
     return why(lambda: key + 1), why(lambda: np.asarray(key)), why(lambda: random.split(random.split(key)))

@@ -3,12 +3,11 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
+#include "gangway/worker/pieces.h"
 
 namespace gangway::worker {
 namespace {
@@ -20,31 +19,6 @@ constexpr size_t kHugePage = 2 << 20;
 constexpr size_t kFresh = 16 << 20;
 // Beyond what any array has; keeps a malformed message from overflowing.
 constexpr int kMaxDims = 64;
-
-// Ends when the last piece has.
-class Pieces {
- public:
-  Pieces(size_t count, net::Fabric::Done done) : left_(count), done_(std::move(done)) {}
-  void Ended(const absl::Status& status) {
-    if (!status.ok()) {
-      absl::MutexLock lock(&mutex_);
-      status_.Update(status);
-    }
-    if (left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-    absl::Status final_status;
-    {
-      absl::MutexLock lock(&mutex_);
-      final_status = status_;
-    }
-    std::exchange(done_, nullptr)(final_status);
-  }
-
- private:
-  std::atomic<size_t> left_;
-  net::Fabric::Done done_;
-  absl::Mutex mutex_;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);
-};
 
 ShardBytes Allocate(size_t size) {
   const size_t alignment = size < kFresh ? kAlignment : kHugePage;

@@ -1,12 +1,11 @@
 // Shards put together from boxes of others, of this worker and of others.
-#include <atomic>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "gangway/base/status.h"
 #include "gangway/worker/box.h"
+#include "gangway/worker/pieces.h"
 #include "gangway/worker/shard_transfer.h"
 #include "gangway/worker/worker.h"
 
@@ -17,7 +16,11 @@ class Worker::Patch {
  public:
   // `whole` is called once, on any thread, when the last box is there or has failed.
   Patch(net::Dims dims, DType dtype, int boxes, std::function<void(absl::StatusOr<ShardBytes>)> whole)
-      : dims_(std::move(dims)), dtype_(dtype), left_(boxes + 1), whole_(std::move(whole)) {}
+      : dims_(std::move(dims)),
+        dtype_(dtype),
+        boxes_(boxes + 1, [this, whole = std::move(whole)](const absl::Status& status) {
+          status.ok() ? whole(bytes_) : whole(status);
+        }) {}
 
   // OK when there is memory for it. After the boxes are known and before any is filled.
   absl::Status Allocate() {
@@ -32,20 +35,7 @@ class Worker::Patch {
   }
 
   // A box is over, or the last word that all are under way.
-  void Ended(const absl::Status& status) {
-    if (!status.ok()) {
-      absl::MutexLock lock(&mutex_);
-      status_.Update(status);
-    }
-    if (left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-    absl::Status final_status;
-    {
-      absl::MutexLock lock(&mutex_);
-      final_status = status_;
-    }
-    auto whole = std::exchange(whole_, nullptr);
-    final_status.ok() ? whole(bytes_) : whole(final_status);
-  }
+  void Ended(const absl::Status& status) { boxes_.Ended(status); }
 
   const net::Dims& dims() const { return dims_; }
 
@@ -53,10 +43,7 @@ class Worker::Patch {
   const net::Dims dims_;
   const DType dtype_;
   ShardBytes bytes_;
-  std::atomic<int> left_;
-  std::function<void(absl::StatusOr<ShardBytes>)> whole_;
-  absl::Mutex mutex_;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  Pieces boxes_;
 };
 
 void Worker::On(net::PatchBuffer message) {

@@ -110,7 +110,7 @@ LaunchRecord OverTwoIslands(LaunchRecord launch) {
 }
 
 TEST(Trace, ALaunchOverIslandsIsInAllOfThem) {
-  const std::string trace = TraceJson({OverTwoIslands(LaunchOf(1, 1, 2, 5, 0.5))}, absl::InfinitePast());
+  const std::string trace = TraceJson({OverTwoIslands(LaunchOf(1, 1, 2, 5, 0.5))}, {}, absl::InfinitePast());
   const std::vector<json> waits = EventsOf(trace, 2, "e");
   ASSERT_EQ(waits.size(), 2u);
   EXPECT_EQ(waits[0]["tid"], 1);

@@ -1,7 +1,7 @@
 """Processor time of `gangway explain` for a program of ten thousand instructions, beside partitioning it.
 
-One JSON line: medians of --rounds runs of explain, of explain without trying remedies, and of `gangway partition`, which
-does what explain does but for the answer.
+One JSON line: medians of --rounds runs of explain, of explain without trying remedies, and of `gangway partition`,
+which does what explain does but for the answer.
 """
 
 import argparse

@@ -9,8 +9,10 @@ import time
 import pytest
 
 needs_slurm = pytest.mark.skipif(
-    os.geteuid() != 0 or not all(map(shutil.which, ("slurmctld", "slurmd", "srun", "munged"))),
-    reason="no Slurm to start as root: apt-get install slurm-wlm",
+    os.geteuid() != 0
+    or not all(map(shutil.which, ("slurmctld", "slurmd", "srun", "munged")))
+    or not os.path.ismount("/sys/fs/cgroup"),  # slurmd does not start without, as in a bare chroot
+    reason="no Slurm to start as root: apt-get install slurm-wlm; mount /sys/fs/cgroup",
 )
 
 CONFIGURATION = """

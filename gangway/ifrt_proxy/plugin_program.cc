@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "gangway/base/status.h"
 #include "nlohmann/json.hpp"
 #include "xla/python/pjrt_ifrt/xla_sharding.pb.h"
@@ -13,6 +14,9 @@ namespace gangway::ifrt_proxy {
 namespace {
 
 using nlohmann::json;
+
+// What jaxlib's serializer of plugin programs puts before the text.
+constexpr absl::string_view kSerialized = "__serialized_plugin_program ";
 
 absl::Status Malformed(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("plugin program: ", what));
@@ -56,6 +60,7 @@ absl::string_view InsteadOf(absl::string_view order) {
 }  // namespace
 
 absl::StatusOr<ReshardOrder> ParsePluginProgram(absl::string_view text) {
+  absl::ConsumePrefix(&text, kSerialized);
   const json program = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!program.is_object() || program.size() != 1) return Malformed("expected a JSON object that holds one order");
   const std::string name = program.begin().key();

@@ -39,6 +39,8 @@ TEST(PluginProgramTest, ReshardSaysWhereTo) {
 TEST(PluginProgramTest, OtherOrdersAreRefusedByName) {
   EXPECT_EQ(ParsePluginProgram(R"({"profileRequest": {}})").status().message(),
             "gangway does not serve the plugin program profileRequest: use jax.profiler.trace or gangway trace");
+  EXPECT_EQ(ParsePluginProgram(R"(__serialized_plugin_program {"a": {}})").status().message(),
+            "gangway does not serve the plugin program a");
   EXPECT_THAT(ParsePluginProgram(R"({"bulk_persistence_write_request": {}})").status().message(),
               HasSubstr("gangway.checkpoint"));
 }

@@ -1,4 +1,6 @@
 #include <cstdio>
+#include <cstdlib>
+#include <iostream>
 
 #include "CLI/CLI.hpp"
 #include "absl/synchronization/mutex.h"
@@ -20,5 +22,9 @@ int main(int argc, char** argv) {
     int code = app.exit(error);
     return code == 0 ? 0 : kExitUsage;
   }
-  return action();
+  const int code = action();
+  // Threads of gRPC's may still end what a command has let go of: what is static must be there until the very end.
+  std::cout.flush();
+  std::fflush(nullptr);
+  std::_Exit(code);
 }

@@ -13,6 +13,7 @@
 #include "gangway/cost/collective_time.h"
 #include "gangway/cost/peak_memory.h"
 #include "gangway/cost/timeline.h"
+#include "gangway/hlo/halves.h"
 
 namespace gangway::compile {
 namespace {
@@ -56,9 +57,9 @@ class ListScheduler {
  private:
   void Enqueue(int64_t place) {
     const Instruction& i = *program_[place];
-    (cost::IsDone(i.opcode())                             ? dones_
-     : cost::CollectiveOf(i) && cost::IsStart(i.opcode()) ? starts_
-                                                          : work_)
+    (hlo::IsDone(i.opcode())                             ? dones_
+     : cost::CollectiveOf(i) && hlo::IsStart(i.opcode()) ? starts_
+                                                         : work_)
         .insert(place);
   }
 

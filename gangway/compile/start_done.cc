@@ -15,17 +15,13 @@ using hlo::Computation;
 using hlo::Instruction;
 using hlo::Opcode;
 
-Shape OperandShape(const Instruction& i) {
-  std::vector<Shape> shapes;
-  for (const Instruction* operand : i.operands()) shapes.push_back(operand->shape());
-  return shapes.size() == 1 ? shapes[0] : Shape::Tuple(std::move(shapes));
-}
-
 Shape OperandTuple(const Instruction& i) {
   std::vector<Shape> shapes;
   for (const Instruction* operand : i.operands()) shapes.push_back(operand->shape());
   return Shape::Tuple(std::move(shapes));
 }
+
+Shape OperandShape(const Instruction& i) { return i.operand_count() == 1 ? i.operand(0)->shape() : OperandTuple(i); }
 
 // A computation that is one collective of its parameters.
 Computation* Wrapped(const Instruction& collective) {

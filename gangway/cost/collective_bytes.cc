@@ -26,30 +26,6 @@ double OperandBytes(const Instruction& collective) {
 
 }  // namespace
 
-bool IsStart(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kAllGatherStart:
-    case Opcode::kAllReduceStart:
-    case Opcode::kCollectivePermuteStart:
-    case Opcode::kAsyncStart:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool IsDone(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kAllGatherDone:
-    case Opcode::kAllReduceDone:
-    case Opcode::kCollectivePermuteDone:
-    case Opcode::kAsyncDone:
-      return true;
-    default:
-      return false;
-  }
-}
-
 std::optional<Opcode> CollectiveKind(Opcode opcode) {
   switch (opcode) {
     case Opcode::kAllGatherStart:

@@ -18,10 +18,6 @@ struct CollectiveTraffic {
 // A group of one moves nothing. Also takes the -start forms.
 CollectiveTraffic TrafficOf(const hlo::Instruction& collective, int64_t num_devices);
 
-// The halves of an operation that runs beside others: all-reduce-start ... async-start, and what waits for it.
-bool IsStart(hlo::Opcode opcode);
-bool IsDone(hlo::Opcode opcode);
-
 // The opcode without "-start"; nullopt for what is no collective.
 std::optional<hlo::Opcode> CollectiveKind(hlo::Opcode opcode);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gangway/hlo/computation.h"
+#include "gangway/hlo/halves.h"
 
 namespace gangway::cost {
 namespace {
@@ -96,6 +97,7 @@ double Bytes(const Instruction& i) {
 }  // namespace
 
 bool IsAlias(Opcode opcode) {
+  if (hlo::IsDone(opcode)) return true;
   switch (opcode) {
     case Opcode::kTuple:
     case Opcode::kGetTupleElement:
@@ -105,10 +107,6 @@ bool IsAlias(Opcode opcode) {
     case Opcode::kAddDependency:
     case Opcode::kDomain:
     case Opcode::kAfterAll:
-    case Opcode::kAllGatherDone:
-    case Opcode::kAllReduceDone:
-    case Opcode::kCollectivePermuteDone:
-    case Opcode::kAsyncDone:
     case Opcode::kAsyncUpdate:
     case Opcode::kCopyDone:
       return true;

@@ -7,6 +7,7 @@
 #include "gangway/cost/collective_bytes.h"
 #include "gangway/cost/fusion.h"
 #include "gangway/cost/operation_cost.h"
+#include "gangway/hlo/halves.h"
 
 namespace gangway::cost {
 namespace {
@@ -42,7 +43,7 @@ std::vector<Computation*> CalledInPlace(const Instruction& i) {
 
 // Bytes an operation allocates: what was started also names its operands, whose memory stays where it is.
 int64_t OwnBytes(const Instruction& i) {
-  const bool names_operands = IsStart(i.opcode()) && i.opcode() != Opcode::kAllReduceStart;
+  const bool names_operands = hlo::IsStart(i.opcode()) && i.opcode() != Opcode::kAllReduceStart;
   return (names_operands && i.shape().IsTuple() && i.shape().tuple().size() > 1 ? i.shape().tuple()[1] : i.shape())
       .ByteSize();
 }
@@ -54,7 +55,7 @@ absl::flat_hash_map<const Instruction*, int64_t> LastUses(const Computation& com
   // What was started reads its operands until it is done.
   const auto reads_until = [&](const Instruction* reader) {
     int64_t until = place.at(reader);
-    if (!IsStart(reader->opcode())) return until;
+    if (!hlo::IsStart(reader->opcode())) return until;
     for (const Instruction* done : reader->users()) until = std::max(until, place.at(done));
     return until;
   };

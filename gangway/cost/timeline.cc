@@ -8,6 +8,7 @@
 #include "gangway/cost/fusion.h"
 #include "gangway/cost/operation_cost.h"
 #include "gangway/cost/trip_count.h"
+#include "gangway/hlo/halves.h"
 
 namespace gangway::cost {
 namespace {
@@ -77,8 +78,8 @@ class Walk {
   void RunOne(const Instruction& i) {
     if (const Instruction* collective = CollectiveOf(i)) {
       Start(i, *collective);
-      if (!IsStart(i.opcode())) WaitFor(i);
-    } else if (IsDone(i.opcode())) {
+      if (!hlo::IsStart(i.opcode())) WaitFor(i);
+    } else if (hlo::IsDone(i.opcode())) {
       WaitFor(*i.operand(0));
     } else {
       Compute(i);

@@ -2,6 +2,7 @@
 #include <variant>
 
 #include "absl/container/flat_hash_map.h"
+#include "gangway/hlo/halves.h"
 #include "gangway/passes/passes.h"
 
 namespace gangway::passes {
@@ -63,14 +64,11 @@ bool SameComputation(const Computation& a, const Computation& b) {
 
 bool MayMerge(const Instruction& instruction) {
   if (instruction.HasSideEffect() || !instruction.control_predecessors().empty()) return false;
+  if (hlo::IsStart(instruction.opcode())) return false;
   switch (instruction.opcode()) {
     case Opcode::kParameter:
     case Opcode::kOptBarrier:
     case Opcode::kAfterAll:
-    case Opcode::kAsyncStart:
-    case Opcode::kAllGatherStart:
-    case Opcode::kAllReduceStart:
-    case Opcode::kCollectivePermuteStart:
     case Opcode::kCopyStart:
       return false;
     default:

@@ -12,6 +12,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "gangway/hlo/halves.h"
 #include "gangway/passes/loop.h"
 #include "gangway/passes/passes.h"
 
@@ -24,8 +25,7 @@ using hlo::Opcode;
 
 bool MeetsOtherDevices(const Instruction& i) {
   return hlo::IsCollective(i.opcode()) || i.HasSideEffect() || i.opcode() == Opcode::kCustomCall ||
-         i.opcode() == Opcode::kAllReduceStart || i.opcode() == Opcode::kAllGatherStart ||
-         i.opcode() == Opcode::kCollectivePermuteStart || i.opcode() == Opcode::kAsyncStart;
+         hlo::IsStart(i.opcode());
 }
 
 // No instruction of the computation or of what it calls, but `except`, needs other devices.

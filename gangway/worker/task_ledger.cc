@@ -5,34 +5,30 @@
 
 namespace gangway::worker {
 
+Task::Task(TaskId id, int parts, Over over)
+    : id_(id), over_(std::move(over)), parts_(parts, [this](const absl::Status& status) { Close(status); }) {}
+
 void Task::PartDone(const absl::Status& status, absl::Duration took) {
   const int64_t micros = absl::ToInt64Microseconds(took);
   int64_t most = micros_.load(std::memory_order_relaxed);
   while (micros > most && !micros_.compare_exchange_weak(most, micros, std::memory_order_relaxed)) {
   }
-  if (!status.ok()) {
-    absl::MutexLock lock(&mutex_);
-    status_.Update(status);
-  }
-  if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-  absl::Status final_status;
-  {
-    absl::MutexLock lock(&mutex_);
-    final_status = status_;
-  }
+  parts_.Ended(status);
+}
+
+void Task::Close(const absl::Status& status) {
   const int64_t spent = std::min<int64_t>(micros_.load(std::memory_order_relaxed), UINT32_MAX);
-  std::exchange(over_, nullptr)(std::move(final_status), static_cast<uint32_t>(spent));
+  std::exchange(over_, nullptr)(status, static_cast<uint32_t>(spent));
 }
 
 std::shared_ptr<Task> TaskLedger::Begin(TaskId id, int parts, bool report) {
-  auto task = std::make_shared<Task>();
-  task->id_ = id;
-  task->parts_left_ = parts;
-  task->over_ = [loop = loop_, weak = std::weak_ptr<TaskLedger*>(self_), id](absl::Status status, uint32_t micros) {
+  auto over = [loop = loop_, weak = std::weak_ptr<TaskLedger*>(self_), id](const absl::Status& status,
+                                                                           uint32_t micros) {
     loop->Post([weak, id, status, micros] {
       if (auto self = weak.lock()) (*self)->Over(id, status, micros);
     });
   };
+  auto task = std::make_shared<Task>(id, parts, std::move(over));
   open_.emplace(id, report);
   if (parts == 0) Over(id, absl::OkStatus(), 0);
   return task;

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "gangway/base/executor.h"
 #include "gangway/net/message.h"
+#include "gangway/worker/pieces.h"
 
 namespace gangway::worker {
 
@@ -19,18 +19,21 @@ using net::TaskId;
 // One task: a launch, copy or upload with one part per device. Parts end on any thread.
 class Task {
  public:
+  // `over` is called once, on the thread that ends the last part.
+  using Over = std::function<void(const absl::Status&, uint32_t micros)>;
+  Task(TaskId id, int parts, Over over);
+
   TaskId id() const { return id_; }
   // The first error is the task's; the last part to end closes it. `took`: the part's device time.
   void PartDone(const absl::Status& status, absl::Duration took = absl::ZeroDuration());
 
  private:
-  friend class TaskLedger;
-  TaskId id_;
-  std::atomic<int> parts_left_ = 0;
-  std::function<void(absl::Status, uint32_t micros)> over_;
+  void Close(const absl::Status& status);
+
+  const TaskId id_;
   std::atomic<int64_t> micros_ = 0;  // of the part that took longest
-  absl::Mutex mutex_;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  Over over_;
+  Pieces parts_;
 };
 
 // Belongs to the worker's loop; parts of its tasks end anywhere and come back to the loop.

@@ -408,41 +408,41 @@ void Worker::FailPart(const std::shared_ptr<Run>& run, int device, const absl::S
 }
 
 void Worker::On(net::FetchShard message) {
-  const store::LogicalBuffer* buffer = store_.Find(message.buffer);
-  if (buffer == nullptr || !IsDevice(message.device) || !(*buffer)[message.device].exists()) {
-    Send(net::Fetched{message.request,
-                      absl::NotFoundError(absl::StrCat("buffer ", message.buffer.value(), " has no shard on device ",
-                                                       message.device, " of worker ", options_.name)),
-                      {}});
-    return;
-  }
-  Fetch(message, (*buffer)[message.device]);
+  const bool digest = message.digest;
+  ReadShard({message.buffer, message.device},
+            [weak = std::weak_ptr<Worker*>(self_), loop = options_.loop, request = message.request,
+             digest](const absl::StatusOr<DenseShard>& shard) {
+              net::Fetched fetched{request, shard.status(), {}};
+              if (shard.ok() && digest) fetched.digest = DigestOf(shard->bytes.view(), shard->type.dtype);
+              if (shard.ok() && !digest) fetched.bytes = shard->bytes;
+              loop->Post([weak, fetched] {
+                if (auto self = weak.lock()) (*self)->Send(fetched);
+              });
+            });
 }
 
-void Worker::Fetch(const net::FetchShard& asked, const store::Shard& shard) {
-  std::weak_ptr<Worker*> weak = self_;
-  std::shared_ptr<Executor> loop = options_.loop;
+void Worker::ReadShard(Place place, OnShard done) {
+  const store::LogicalBuffer* buffer = store_.Find(place.buffer);
+  if (buffer == nullptr || !IsDevice(place.device) || !(*buffer)[place.device].exists()) {
+    return done(absl::NotFoundError(absl::StrCat("buffer ", place.buffer.value(), " has no shard on device ",
+                                                 place.device, " of worker ", options_.name)));
+  }
+  ReadShard((*buffer)[place.device], std::move(done));
+}
+
+void Worker::ReadShard(const store::Shard& shard, OnShard done) {
   if (shard.pending()) {
-    shard.OnSettled([weak, loop, asked, shard] {
-      loop->Post([weak, asked, shard] {
-        if (auto self = weak.lock()) (*self)->Fetch(asked, shard);
+    shard.OnSettled([weak = std::weak_ptr<Worker*>(self_), loop = options_.loop, shard, done = std::move(done)] {
+      loop->Post([weak, shard, done] {
+        if (auto self = weak.lock()) (*self)->ReadShard(shard, done);
       });
     });
     return;
   }
   auto value = shard.Value();
-  if (!value.ok()) {
-    Send(net::Fetched{asked.request, value.status(), {}});
-    return;
-  }
-  const DType dtype = (*value)->type().dtype;
-  ReadBytes(*value, [weak, loop, asked, dtype](const absl::StatusOr<net::Payload>& bytes) {
-    net::Fetched fetched{asked.request, bytes.status(), {}};
-    if (bytes.ok() && asked.digest) fetched.digest = DigestOf(bytes->view(), dtype);
-    if (bytes.ok() && !asked.digest) fetched.bytes = *bytes;
-    loop->Post([weak, fetched] {
-      if (auto self = weak.lock()) (*self)->Send(fetched);
-    });
+  if (!value.ok()) return done(value.status());
+  ReadBytes(*value, [type = (*value)->type(), done = std::move(done)](const absl::StatusOr<net::Payload>& bytes) {
+    bytes.ok() ? done(DenseShard{type, *bytes}) : done(bytes.status());
   });
 }
 

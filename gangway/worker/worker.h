@@ -112,38 +112,30 @@ class Worker {
   void CopyPart(const std::shared_ptr<Task>& task, Place target, store::Shard source, const net::Dims* dims);
   void Reshape(const std::shared_ptr<Task>& task, Place target, device::BufferRef source, net::Dims dims);
   void SendPart(const std::shared_ptr<Task>& task, const net::CopyBuffer::Send& send);
-  void SendShardOf(const std::shared_ptr<Task>& task, const ShardRoute& route, const store::Shard& shard);
   void ReceivePart(const std::shared_ptr<Task>& task, net::BufferId buffer, DType dtype,
                    const net::CopyBuffer::Receive& receive);
 
   // --- worker_patches.cc ---
   class Patch;
-  struct BoxSource {
-    net::BufferId buffer;
-    int device = 0;
-    net::Dims start, extent;
-  };
-  // A box of a shard, in memory that stays while `owner` is held.
-  struct Box {
-    net::Dims dims;  // of the shard
-    net::Dims start, extent;
-    std::shared_ptr<const void> owner;
-    const std::byte* bytes = nullptr;  // of the shard
-  };
   // Null when there can be none; the task has heard of it then.
   std::shared_ptr<Patch> NewPatch(const std::shared_ptr<Task>& task, net::BufferId buffer, DType dtype,
                                   const net::PatchBuffer::Shard& shard, int boxes);
-  // `done` is called once, on any thread.
-  void ReadBox(const BoxSource& wanted, std::function<void(absl::StatusOr<Box>)> done);
-  void ReadBoxOf(const store::Shard& shard, const BoxSource& wanted, std::function<void(absl::StatusOr<Box>)> done);
   void SendBox(const std::shared_ptr<Task>& task, DType dtype, const net::PatchBuffer::Send& send);
   void ReceiveBox(net::TaskId task, DType dtype, const net::PatchBuffer::Receive& receive,
                   std::vector<std::pair<std::shared_ptr<Patch>, net::Dims>> targets);
 
-  void Fetch(const net::FetchShard& asked, const store::Shard& shard);
-  // Puts a value for a task; an error of the value is the task's.
   void CallClient(TaskId task, int callback, std::string operands, device::HostCallbacks::Answer answer);
+  // Puts a value for a task; an error of the value is the task's.
   void PutPart(const std::shared_ptr<Task>& task, Place target, absl::StatusOr<device::BufferRef> value);
+  // A shard's dense bytes.
+  struct DenseShard {
+    device::ArrayType type;
+    net::Payload bytes;
+  };
+  using OnShard = std::function<void(const absl::StatusOr<DenseShard>&)>;
+  // When it is there. NOT_FOUND where there is none. `done` is called once, on any thread.
+  void ReadShard(Place place, OnShard done);
+  void ReadShard(const store::Shard& shard, OnShard done);
   // The dense bytes, in place where the device shows them; the buffer is on loan while somebody holds them. `done` is
   // called on any thread.
   void ReadBytes(const device::BufferRef& buffer, std::function<void(absl::StatusOr<net::Payload>)> done);

@@ -96,29 +96,11 @@ void Worker::SendPart(const std::shared_ptr<Task>& task, const net::CopyBuffer::
   if (options_.fabric == nullptr) {
     return task->PartDone(absl::UnimplementedError(absl::StrCat("worker ", options_.name, " has no data plane")));
   }
-  const store::LogicalBuffer* source = store_.Find(send.source);
-  if (source == nullptr || !IsDevice(send.from) || !(*source)[send.from].exists()) {
-    return FailSend(*options_.fabric, *task,
-                    absl::NotFoundError(absl::StrCat("buffer ", send.source.value(), " has no shard on device ",
-                                                     send.from, " of worker ", options_.name)));
-  }
-  SendShardOf(task, {task->id(), send.to, send.position}, (*source)[send.from]);
-}
-
-void Worker::SendShardOf(const std::shared_ptr<Task>& task, const ShardRoute& route, const store::Shard& shard) {
-  if (shard.pending()) {
-    shard.OnSettled([weak = std::weak_ptr<Worker*>(self_), loop = options_.loop, task, route, shard] {
-      loop->Post([weak, task, route, shard] {
-        if (auto self = weak.lock()) (*self)->SendShardOf(task, route, shard);
-      });
-    });
-    return;
-  }
-  auto value = shard.Value();
-  if (!value.ok()) return FailSend(*options_.fabric, *task, value.status());
-  ReadBytes(*value, [task, route, fabric = options_.fabric](const absl::StatusOr<net::Payload>& bytes) {
-    if (!bytes.ok()) return FailSend(*fabric, *task, bytes.status());
-    SendShard(*fabric, route, bytes->owner(), {reinterpret_cast<const std::byte*>(bytes->data()), bytes->size()},
+  const ShardRoute route{task->id(), send.to, send.position};
+  ReadShard({send.source, send.from}, [task, route, fabric = options_.fabric](const absl::StatusOr<DenseShard>& shard) {
+    if (!shard.ok()) return FailSend(*fabric, *task, shard.status());
+    SendShard(*fabric, route, shard->bytes.owner(),
+              {reinterpret_cast<const std::byte*>(shard->bytes.data()), shard->bytes.size()},
               [task](const absl::Status& status) { task->PartDone(status); });
   });
 }

@@ -10,6 +10,32 @@
 #include "gangway/worker/worker.h"
 
 namespace gangway::worker {
+namespace {
+
+const std::byte* BytesOf(const net::Payload& payload) { return reinterpret_cast<const std::byte*>(payload.data()); }
+
+// OK when a box of elements `dtype` can be taken from the shard.
+absl::Status CheckSource(const device::ArrayType& shard, DType dtype, const net::Dims& start, const net::Dims& extent) {
+  if (shard.dtype != dtype) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a box of ", DTypeName(dtype), " is taken from a shard of ", DTypeName(shard.dtype)));
+  }
+  return CheckBox(shard.dims, start, extent);
+}
+
+// The box that is sent, dense.
+absl::StatusOr<net::Payload> Packed(const device::ArrayType& shard, const net::Payload& bytes, DType dtype,
+                                    const net::PatchBuffer::Send& send) {
+  GW_RETURN_IF_ERROR(CheckSource(shard, dtype, send.start, send.extent));
+  GW_ASSIGN_OR_RETURN(const uint64_t size, DenseBytes(dtype, send.extent));
+  GW_ASSIGN_OR_RETURN(const ShardBytes packed, NewShardBytes(size));
+  const net::Dims origin(send.extent.size(), 0);
+  CopyBox(BytesOf(bytes), {shard.dims, send.start}, static_cast<std::byte*>(packed.get()), {send.extent, origin},
+          send.extent, ByteWidth(dtype));
+  return net::Payload(packed, packed.get(), size);
+}
+
+}  // namespace
 
 // One shard in the making. Any thread fills it; boxes do not overlap.
 class Worker::Patch {
@@ -38,6 +64,7 @@ class Worker::Patch {
   void Ended(const absl::Status& status) { boxes_.Ended(status); }
 
   const net::Dims& dims() const { return dims_; }
+  DType dtype() const { return dtype_; }
 
  private:
   const net::Dims dims_;
@@ -67,13 +94,13 @@ void Worker::On(net::PatchBuffer message) {
   };
   for (const auto& piece : message.pieces) {
     if (auto patch = patch_of(piece.shard)) {
-      ReadBox({piece.source, piece.from, piece.start, piece.extent},
-              [patch, at = piece.at](const absl::StatusOr<Box>& box) {
-                if (!box.ok()) return patch->Ended(box.status());
-                absl::Status fits = CheckBox(patch->dims(), at, box->extent);
-                if (!fits.ok()) return patch->Ended(fits);
-                patch->Fill(box->bytes, {box->dims, box->start}, at, box->extent);
-              });
+      ReadShard({piece.source, piece.from}, [patch, piece](const absl::StatusOr<DenseShard>& shard) {
+        absl::Status fits =
+            shard.ok() ? CheckSource(shard->type, patch->dtype(), piece.start, piece.extent) : shard.status();
+        if (fits.ok()) fits = CheckBox(patch->dims(), piece.at, piece.extent);
+        if (!fits.ok()) return patch->Ended(fits);
+        patch->Fill(BytesOf(shard->bytes), {shard->type.dims, piece.start}, piece.at, piece.extent);
+      });
     }
   }
   for (const auto& receive : message.receives) {
@@ -119,52 +146,18 @@ std::shared_ptr<Worker::Patch> Worker::NewPatch(const std::shared_ptr<Task>& tas
   return patch;
 }
 
-void Worker::ReadBox(const BoxSource& wanted, std::function<void(absl::StatusOr<Box>)> done) {
-  const store::LogicalBuffer* source = store_.Find(wanted.buffer);
-  if (source == nullptr || !IsDevice(wanted.device) || !(*source)[wanted.device].exists()) {
-    return done(absl::NotFoundError(absl::StrCat("buffer ", wanted.buffer.value(), " has no shard on device ",
-                                                 wanted.device, " of worker ", options_.name)));
-  }
-  ReadBoxOf((*source)[wanted.device], wanted, std::move(done));
-}
-
-void Worker::ReadBoxOf(const store::Shard& shard, const BoxSource& wanted,
-                       std::function<void(absl::StatusOr<Box>)> done) {
-  if (shard.pending()) {
-    shard.OnSettled([weak = std::weak_ptr<Worker*>(self_), loop = options_.loop, shard, wanted, done] {
-      loop->Post([weak, shard, wanted, done] {
-        if (auto self = weak.lock()) (*self)->ReadBoxOf(shard, wanted, done);
-      });
-    });
-    return;
-  }
-  auto value = shard.Value();
-  if (!value.ok()) return done(value.status());
-  const net::Dims dims = (*value)->type().dims;
-  if (absl::Status inside = CheckBox(dims, wanted.start, wanted.extent); !inside.ok()) return done(inside);
-  ReadBytes(*value, [dims, wanted, done](const absl::StatusOr<net::Payload>& bytes) {
-    if (!bytes.ok()) return done(bytes.status());
-    done(Box{dims, wanted.start, wanted.extent, bytes->owner(), reinterpret_cast<const std::byte*>(bytes->data())});
-  });
-}
-
 void Worker::SendBox(const std::shared_ptr<Task>& task, DType dtype, const net::PatchBuffer::Send& send) {
   if (options_.fabric == nullptr) {
     return task->PartDone(absl::UnimplementedError(absl::StrCat("worker ", options_.name, " has no data plane")));
   }
   const ShardRoute route{task->id(), send.to, send.piece};
-  ReadBox({send.source, send.from, send.start, send.extent},
-          [task, route, dtype, fabric = options_.fabric](const absl::StatusOr<Box>& box) {
-            auto size = box.ok() ? DenseBytes(dtype, box->extent) : box.status();
-            if (!size.ok()) return FailSend(*fabric, *task, size.status());
-            auto packed = NewShardBytes(*size);
-            if (!packed.ok()) return FailSend(*fabric, *task, packed.status());
-            const net::Dims origin(box->extent.size(), 0);
-            CopyBox(box->bytes, {box->dims, box->start}, static_cast<std::byte*>(packed->get()), {box->extent, origin},
-                    box->extent, ByteWidth(dtype));
-            SendShard(*fabric, route, *packed, {static_cast<const std::byte*>(packed->get()), *size},
-                      [task](const absl::Status& status) { task->PartDone(status); });
-          });
+  ReadShard({send.source, send.from},
+            [task, route, send, dtype, fabric = options_.fabric](const absl::StatusOr<DenseShard>& shard) {
+              const auto packed = shard.ok() ? Packed(shard->type, shard->bytes, dtype, send) : shard.status();
+              if (!packed.ok()) return FailSend(*fabric, *task, packed.status());
+              SendShard(*fabric, route, packed->owner(), {BytesOf(*packed), packed->size()},
+                        [task](const absl::Status& status) { task->PartDone(status); });
+            });
 }
 
 void Worker::ReceiveBox(net::TaskId task, DType dtype, const net::PatchBuffer::Receive& receive,

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
+#include "gangway/ifrt_proxy/handlers/execution_answer.h"
 #include "gangway/ifrt_proxy/handlers/handlers.h"
 #include "gangway/ifrt_proxy/protocol.h"
 #include "gangway/ifrt_proxy/sealed_program.h"
@@ -343,34 +344,17 @@ void HandleExecute(Session& session, const wire::LoadedExecutableExecuteRequest&
     return result;
   };
   auto result = execute();
-  if (!result.ok()) {
-    for (uint64_t handle : request.result_array_handle()) session.PoisonArray(handle, result.status());
-    if (request.result_status_handle() != 0) {
-      session.NameFuture(request.result_status_handle(), Future<Unit>(absl::StatusOr<Unit>(result.status())));
-    }
-    return reply.Fail(result.status());
-  }
+  if (!result.ok()) return FailExecution(session, request, result.status(), reply);
   IfrtResponse response = reply.Empty();
   auto* executed = response.mutable_loaded_executable_execute_response();
   Executable& executable = **session.FindExecutable(request.loaded_executable_handle());
   bool client_named = request.result_array_handle_size() > 0;
   for (size_t i = 0; i < result->outputs.size(); ++i) {
-    uint64_t handle =
-        static_cast<int>(i) < request.result_array_handle_size() ? request.result_array_handle(static_cast<int>(i)) : 0;
-    handle = session.NameArray(handle, result->outputs[i]);
+    const uint64_t handle = NameResult(session, request, i, result->outputs[i]);
     if (client_named) continue;  // the client remembers what the first execution told it
-    ArraySpec spec = OutputSpec(*executable.program, executable.program->compiled.outputs[i]);
-    auto* output = executed->add_outputs();
-    *output->mutable_dtype() = ToProto(spec.dtype);
-    for (int64_t dim : spec.dims) output->mutable_shape()->add_dims(dim);
-    *output->mutable_sharding() = ShardingOf(spec);
-    output->set_array_handle(handle);
+    AddOutput(OutputSpec(*executable.program, executable.program->compiled.outputs[i]), handle, executed);
   }
-  if (wants_status) {
-    uint64_t handle = session.NameFuture(request.result_status_handle(), result->done);
-    // The client aborts when it is given a status handle it did not leave to us.
-    if (request.result_status_handle() == 0) executed->set_status_handle(handle);
-  }
+  if (wants_status) AddStatus(session, request, result->done, executed);
   reply.Send(std::move(response));
 }
 

@@ -2,6 +2,9 @@
 // once.
 #pragma once
 
+#include <vector>
+
+#include "absl/status/statusor.h"
 #include "gangway/ifrt_proxy/session.h"
 #include "xla/python/ifrt_proxy/common/ifrt_service.pb.h"
 
@@ -29,6 +32,10 @@ void HandleMakeArrays(Session& session, const wire::MakeArraysFromHostBufferShar
 void HandleCopyToHost(Session& session, const wire::CopyToHostBufferRequest& request, const Reply& reply);
 
 // rearrange.cc: arrays from arrays
+// As many specs as arrays, one of each.
+absl::StatusOr<std::vector<controller::ArrayId>> Resharded(Session& session,
+                                                           const std::vector<controller::ArrayId>& inputs,
+                                                           std::vector<controller::ArraySpec> specs, bool donate);
 void HandleAssemble(Session& session, const wire::AssembleArrayFromSingleDeviceArraysRequest& request,
                     const Reply& reply);
 void HandleDisassemble(Session& session, const wire::DisassembleIntoSingleDeviceArraysRequest& request,

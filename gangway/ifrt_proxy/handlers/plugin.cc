@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
+#include "gangway/ifrt_proxy/handlers/execution_answer.h"
 #include "gangway/ifrt_proxy/handlers/handlers.h"
 #include "gangway/ifrt_proxy/protocol.h"
 
@@ -14,21 +15,18 @@ namespace {
 using controller::ArrayId;
 using controller::ArraySpec;
 
-absl::StatusOr<std::vector<ArrayId>> Reshard(Session& session, const ReshardOrder& order,
-                                             const std::vector<ArrayId>& inputs) {
+absl::StatusOr<std::vector<ArrayId>> Follow(Session& session, const ReshardOrder& order,
+                                            const std::vector<ArrayId>& inputs) {
+  std::vector<ArraySpec> specs;
+  for (size_t i = 0; i < inputs.size() && i < order.to.size(); ++i) {
+    GW_ASSIGN_OR_RETURN(const ArraySpec* from, session.controller().Spec(inputs[i]));
+    GW_ASSIGN_OR_RETURN(specs.emplace_back(), MakeArraySpec(from->dtype, from->dims, order.to[i]));
+  }
   if (inputs.size() != order.to.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("reshardRequest: ", inputs.size(), " arrays for ", order.to.size(), " shardings"));
   }
-  const auto semantics = order.donate ? controller::CopySemantics::kDonate : controller::CopySemantics::kCopy;
-  std::vector<ArrayId> outputs;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    GW_ASSIGN_OR_RETURN(const ArraySpec* from, session.controller().Spec(inputs[i]));
-    GW_ASSIGN_OR_RETURN(ArraySpec to, MakeArraySpec(from->dtype, from->dims, order.to[i]));
-    GW_ASSIGN_OR_RETURN(outputs.emplace_back(),
-                        session.controller().Reshard(session.id(), inputs[i], std::move(to), semantics));
-  }
-  return outputs;
+  return Resharded(session, inputs, std::move(specs), order.donate);
 }
 
 // When all of them are there; with the first error.
@@ -88,33 +86,17 @@ void HandleExecutePlugin(Session& session, const ReshardOrder& order,
                          const wire::LoadedExecutableExecuteRequest& request, const Reply& reply) {
   auto execute = [&]() -> absl::StatusOr<std::vector<ArrayId>> {
     GW_ASSIGN_OR_RETURN(auto inputs, session.Arrays(request.args_handles()));
-    auto outputs = Reshard(session, order, inputs);
-    if (!outputs.ok()) return session.CauseOf(outputs.status(), inputs);
-    return outputs;
+    return Follow(session, order, inputs);
   };
   auto outputs = execute();
-  const bool names_status = request.result_status_handle() != 0;
-  if (!outputs.ok()) {
-    for (uint64_t handle : request.result_array_handle()) session.PoisonArray(handle, outputs.status());
-    if (names_status) {
-      session.NameFuture(request.result_status_handle(), Future<Unit>(absl::StatusOr<Unit>(outputs.status())));
-    }
-    return reply.Fail(outputs.status());
-  }
+  if (!outputs.ok()) return FailExecution(session, request, outputs.status(), reply);
   IfrtResponse response = reply.Empty();
   auto* executed = response.mutable_loaded_executable_execute_response();
-  for (int i = 0; i < static_cast<int>(outputs->size()); ++i) {
-    const uint64_t named = i < request.result_array_handle_size() ? request.result_array_handle(i) : 0;
-    const ArraySpec& spec = **session.controller().Spec((*outputs)[i]);
-    auto* output = executed->add_outputs();
-    *output->mutable_dtype() = ToProto(spec.dtype);
-    for (int64_t dim : spec.dims) output->mutable_shape()->add_dims(dim);
-    *output->mutable_sharding() = ShardingOf(spec);
-    output->set_array_handle(session.NameArray(named, (*outputs)[i]));
+  for (size_t i = 0; i < outputs->size(); ++i) {
+    AddOutput(**session.controller().Spec((*outputs)[i]), NameResult(session, request, i, (*outputs)[i]), executed);
   }
-  if (names_status || request.execute_options().fill_status()) {
-    const uint64_t handle = session.NameFuture(request.result_status_handle(), AllReady(session, *outputs));
-    if (!names_status) executed->set_status_handle(handle);
+  if (request.result_status_handle() != 0 || request.execute_options().fill_status()) {
+    AddStatus(session, request, AllReady(session, *outputs), executed);
   }
   reply.Send(std::move(response));
 }

@@ -241,17 +241,11 @@ absl::StatusOr<std::vector<ArrayId>> Reshard(Session& session, const wire::Resha
   if (static_cast<int>(inputs.size()) != request.array_specs_size()) {
     return absl::InvalidArgumentError("as many array specs as arrays are needed");
   }
-  // Shards that stay are not shared: natively nothing is, where an array goes to other devices.
-  const auto semantics =
-      DonatesInput(request.copy_semantics()) ? controller::CopySemantics::kDonate : controller::CopySemantics::kCopy;
-  std::vector<ArrayId> outputs;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    GW_ASSIGN_OR_RETURN(ArraySpec spec, MakeArraySpec(request.array_specs(static_cast<int>(i))));
-    absl::StatusOr<ArrayId> output = session.controller().Reshard(session.id(), inputs[i], std::move(spec), semantics);
-    if (!output.ok()) return session.CauseOf(output.status(), {inputs[i]});
-    outputs.push_back(*output);
+  std::vector<ArraySpec> specs;
+  for (const auto& spec : request.array_specs()) {
+    GW_ASSIGN_OR_RETURN(specs.emplace_back(), MakeArraySpec(spec));
   }
-  return outputs;
+  return Resharded(session, inputs, std::move(specs), DonatesInput(request.copy_semantics()));
 }
 
 absl::StatusOr<ArrayId> FirstShard(Session& session, uint64_t handle) {
@@ -262,6 +256,19 @@ absl::StatusOr<ArrayId> FirstShard(Session& session, uint64_t handle) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<ArrayId>> Resharded(Session& session, const std::vector<ArrayId>& inputs,
+                                               std::vector<ArraySpec> specs, bool donate) {
+  // Shards that stay are not shared: natively nothing is, where an array goes to other devices.
+  const auto semantics = donate ? controller::CopySemantics::kDonate : controller::CopySemantics::kCopy;
+  std::vector<ArrayId> outputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto output = session.controller().Reshard(session.id(), inputs[i], std::move(specs[i]), semantics);
+    if (!output.ok()) return session.CauseOf(output.status(), {inputs[i]});
+    outputs.push_back(*output);
+  }
+  return outputs;
+}
 
 void HandleAssemble(Session& session, const wire::AssembleArrayFromSingleDeviceArraysRequest& request,
                     const Reply& reply) {

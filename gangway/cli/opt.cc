@@ -75,8 +75,7 @@ absl::Status Opt(const OptOptions& options) {
 void AddOptCommand(CLI::App& app, Action* action) {
   auto options = std::make_shared<OptOptions>();
   CLI::App* command = app.add_subcommand("opt", "Run compiler passes over a program and print the result as HLO text");
-  command->add_option("FILE", options->input,
-                      "Program: HLO text, HloModuleProto or StableHLO artifact; - is standard input");
+  AddProgramFile(*command, &options->input);
   command->add_option("--pass", options->passes, "Passes in order, comma separated; none only reads and prints")
       ->delimiter(',')
       ->allow_extra_args(false);

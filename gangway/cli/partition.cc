@@ -101,10 +101,7 @@ void AddPartitionCommand(CLI::App& app, Action* action) {
   CLI::App* command = app.add_subcommand(
       "partition",
       "Partition a program for a mesh of devices: writes the one program that every device runs, or its statistics");
-  command
-      ->add_option("FILE", options->input,
-                   "Program: StableHLO artifact (jax.export), HLO text or HloModuleProto; - is standard input")
-      ->required();
+  AddProgramFile(*command, &options->input)->required();
   command->add_option("-o,--output", options->output, "Where to write the per-device program; - is standard output")
       ->capture_default_str();
   command->add_flag(

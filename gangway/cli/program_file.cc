@@ -77,4 +77,9 @@ absl::Status WriteFile(const std::string& path, const std::string& content) {
   return absl::OkStatus();
 }
 
+CLI::Option* AddProgramFile(CLI::App& command, std::string* path) {
+  return command.add_option(
+      "FILE", *path, "Program: StableHLO artifact (jax.export), HLO text or HloModuleProto; - is standard input");
+}
+
 }  // namespace gangway::cli

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "gangway/hlo/module.h"
 
@@ -11,6 +12,9 @@ namespace gangway::cli {
 
 // "-" reads standard input. The module passes hlo::Verify. Errors name the file and what it was taken for.
 absl::StatusOr<std::unique_ptr<hlo::Module>> ReadProgram(const std::string& path);
+
+// FILE, as ReadProgram takes it.
+CLI::Option* AddProgramFile(CLI::App& command, std::string* path);
 
 // "-" writes to standard output.
 absl::Status WriteFile(const std::string& path, const std::string& content);

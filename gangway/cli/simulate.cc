@@ -50,10 +50,7 @@ void AddSimulateCommand(CLI::App& app, Action* action) {
       "simulate",
       "Say how long a program would take on many devices of a machine, what it would wait for, and whether it fits "
       "their memory: it is partitioned and played on a model, nothing is run");
-  command
-      ->add_option("FILE", options->input,
-                   "Program: StableHLO artifact (jax.export), HLO text or HloModuleProto; - is standard input")
-      ->required();
+  AddProgramFile(*command, &options->input)->required();
   AddDeviceOptions(*command, &options->devices);
   command->add_option("--machine", options->machine, "The devices: cpu, h100 or tpu-v5p")->capture_default_str();
   command

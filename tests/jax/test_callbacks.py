@@ -38,10 +38,53 @@ print(f(x))
 jax.effects_barrier()
 """
 
+AFTER_A_FAILURE = """
+import jax, numpy as np, time
+from jax.experimental import io_callback
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+def no(x):
+    time.sleep(0.1)
+    raise ValueError("the host says no")
+
+def told(f, *arguments):
+    try:
+        jax.block_until_ready(f(*arguments))
+        return "not told"
+    except Exception as error:
+        return "told" if "the host says no" in str(error) else error
+
+scalar = jax.ShapeDtypeStruct((), np.float32)
+asks = jax.jit(lambda x: io_callback(no, scalar, x.sum(), ordered=True))
+answered = jax.jit(lambda x: io_callback(lambda x: np.float32(x + 1), scalar, x.sum(), ordered=True))
+fails = jax.jit(lambda x: (jax.debug.callback(no, x, ordered=True), x)[1])
+prints = jax.jit(lambda x: (jax.debug.print("x = {x}", x=x, ordered=True), x + 1)[1])
+
+eight = NamedSharding(Mesh(np.array(jax.devices()), ("x",)), P("x"))
+for place in (jax.devices()[0], eight, jax.devices()[1]):
+    x = jax.device_put(np.ones(8, np.float32), place)
+    failed = asks(x)  # not asked for before the next one runs
+    print(float(answered(x)), told(lambda: failed), float(answered(x)))
+
+x = np.float32(2)
+print(told(fails, x), told(jax.effects_barrier), told(jax.effects_barrier))
+fails(x)
+print(float(prints(x)), told(jax.effects_barrier), told(jax.effects_barrier))
+fails(jax.device_put(x, jax.devices()[2]))
+print(float(prints(jax.device_put(x, jax.devices()[3]))))
+"""
+
 
 def test_one_failing_callback_fails_the_gang_at_once():
     result = clusters.run(clusters.gangway_run("-c", FAILS_ON_ONE_DEVICE), timeout=60)
     assert result.stdout.split() == ["told", "16.0"], result.stdout + result.stderr
+
+
+def test_ordered_callbacks_go_on_after_one_that_failed():
+    result = clusters.run(clusters.gangway_run("-c", AFTER_A_FAILURE), timeout=90)
+    lines = ["9.0 told 9.0"] * 3 + ["told told not told", "x = 2.0", "3.0 told not told", "x = 2.0", "3.0"]
+    assert result.stdout.splitlines() == lines, result.stdout + result.stderr
+    assert result.returncode == 0
 
 
 def test_debug_print_of_a_sharded_array():

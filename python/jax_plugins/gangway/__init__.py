@@ -24,6 +24,7 @@ from jax_plugins.gangway import (
     host_callbacks,
     interchange,
     memory_stats,
+    ordered_effects,
     partitioned_functions,
     serialization,
     sharding_inspection,
@@ -36,6 +37,7 @@ CONNECT_SECONDS = 30
 # What JAX does in its own process, done otherwise for arrays and programs of ours.
 ADAPTATIONS = (
     host_callbacks,
+    ordered_effects,
     buffer_callbacks,
     sharding_inspection,
     partitioned_functions,

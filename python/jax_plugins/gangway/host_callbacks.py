@@ -37,13 +37,17 @@ def install():
 
 
 def _naming_the_function(original):
+    from jax._src import core
+
     def emit_python_callback(ctx, function, token, operands, operand_avals, result_avals, **options):
         module = ctx.module_context
         if not is_ours(module):
             return original(ctx, function, token, operands, operand_avals, result_avals, **options)
         result = original(ctx, function, token, operands, operand_avals, result_avals, **options)
         in_process = module.host_callbacks.pop()
-        module.add_host_callback(_register(module, in_process, bool(token), operand_avals, options))
+        arrays = [aval for aval in operand_avals if aval is not core.abstract_token]
+        function = Function(in_process, bool(token), bool(result_avals), arrays, options.get("partitioned", False))
+        module.add_host_callback(_register(module, function))
         return result
 
     return emit_python_callback
@@ -63,9 +67,10 @@ class Function:
     A partitioned one is called with parts of the arrays, whose extents come before the bytes of each.
     """
 
-    def __init__(self, call, has_token, avals, partitioned):
+    def __init__(self, call, has_token, has_results, avals, partitioned):
         self.call = call
         self.has_token = has_token
+        self.has_results = has_results
         self.types = [(np.dtype(aval.dtype), tuple(aval.shape)) for aval in map(_physical, avals)]
         self.partitioned = partitioned
 
@@ -92,17 +97,22 @@ def _physical(aval):
 
 _functions = weakref.WeakValueDictionary()
 _numbers = itertools.count(1)
+_untold = []
 
 
-def _register(module, in_process, has_token, avals, options):
+def take_untold():
+    """Failures of ordered functions without results, since this was asked last: maybe nobody has heard of them."""
+    untold = _untold[:]
+    del _untold[: len(untold)]
+    return untold
+
+
+def _register(module, function):
     """A callback for the client to send along with the program: it says the function's number in its channels."""
-    from jax._src import core
     from jax._src.lib import xla_client
 
     backend = module.get_backend()
     connect(backend)
-    arrays = [aval for aval in avals if aval is not core.abstract_token]
-    function = Function(in_process, has_token, arrays, options.get("partitioned", False))
     number = next(_numbers) % (1 << FUNCTION_BITS)
     _functions[number] = function
     nothing = xla_client.Shape.array_shape(np.dtype(np.float32), ())
@@ -162,7 +172,10 @@ class Connection:
                 result = function(operands)
             except BaseException:
                 code = INTERNAL
-                result = f"CpuCallback error calling callback: {traceback.format_exc()}".encode()
+                failure = f"CpuCallback error calling callback: {traceback.format_exc()}"
+                if function is not None and function.has_token and not function.has_results:
+                    _untold.append(failure)
+                result = failure.encode()
             try:
                 self.socket.sendall(struct.pack("<QQQ", execution, code, len(result)) + result)
             except OSError:

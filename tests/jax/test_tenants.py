@@ -45,9 +45,11 @@ def test_a_tenant_works(cluster, script, output):
 @pytest.mark.parametrize("token, why", [(None, "wants a tenant's token"), ("of-green", "no tenant has this token")])
 @pytest.mark.parametrize("script", [WORKS, PROGRAM_API], ids=["jax", "program_api"])
 def test_others_are_refused(cluster, token, why, script):
+    refusals = cluster.errors().count(why)
     shown = client(cluster, token, script)
     assert shown.returncode != 0
     assert why in shown.stderr, shown.stderr
+    assert cluster.errors().count(why) == refusals + 1  # it does not ask again what will not change
     assert "of-green" not in cluster.errors()
 
 

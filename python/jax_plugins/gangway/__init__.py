@@ -13,6 +13,7 @@ The name "proxy" is served as well where this JAX does not register it itself: l
 """
 
 import os
+import time
 
 import jax
 from jax.extend import backend
@@ -33,6 +34,9 @@ from jax_plugins.gangway import (
 
 # How long a client waits for the server to answer before JAX reports that the backend cannot be initialized.
 CONNECT_SECONDS = 30
+
+# What a server answers that will not answer otherwise a second later.
+REFUSALS = ("PERMISSION_DENIED", "UNAUTHENTICATED", "INVALID_ARGUMENT", "FAILED_PRECONDITION", "UNIMPLEMENTED")
 
 # What JAX does in its own process, done otherwise for arrays and programs of ours.
 ADAPTATIONS = (
@@ -69,13 +73,18 @@ def connect():
     # private network, or have TLS terminated beside the client.
     os.environ.setdefault("IFRT_PROXY_USE_INSECURE_GRPC_CREDENTIALS", "true")
     options = backend.ifrt_proxy.ClientConnectionOptions()
-    options.connection_timeout_in_seconds = int(os.environ.get("GANGWAY_CONNECT_SECONDS", CONNECT_SECONDS))
+    options.connection_timeout_in_seconds = 1  # one try: left alone, the client tries again whatever the answer is
     if share := _share():
         options.initialization_data = share
-    try:
-        return backend.ifrt_proxy.get_client(address, options)
-    except Exception as error:
-        raise RuntimeError(f"cannot reach the Gangway server at {address}: {error}") from error
+    deadline = time.monotonic() + float(os.environ.get("GANGWAY_CONNECT_SECONDS", CONNECT_SECONDS))
+    while True:
+        try:
+            return backend.ifrt_proxy.get_client(address, options)
+        except Exception as error:
+            if str(error).startswith(REFUSALS):
+                raise RuntimeError(f"the Gangway server at {address} refuses: {error}") from error
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"cannot reach the Gangway server at {address}: {error}") from error
 
 
 def _share():

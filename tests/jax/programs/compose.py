@@ -66,7 +66,15 @@ def pipeline_gradient():
     return jax.jit(jax.value_and_grad(loss), out_shardings=(on(m), places))(p, x)
 
 
-def pipeline_gathers_and_sums_nothing():
+def _collectives(run, *arguments):
+    """{(kind, replica groups or nothing)} of the compiled program."""
+    text = run.lower(*arguments).compile().as_text()
+    found = re.findall(r" (all-[a-z-]+|reduce-scatter|collective-[a-z]+)(?:-start)?\((.*)", text)
+    groups = [(kind, re.search(r"replica_groups=([^a-z]*?), ", rest)) for kind, rest in found]
+    return {(kind, match[1] if match else "") for kind, match in groups}
+
+
+def pipeline_only_permutes():
     m = mesh(stage=8)
     p = {"in": put(normal(8, 64, 32), m, "stage"), "out": put(normal(8, 32, 64), m, "stage")}
     x = put(normal(8, 2, 64, 64), m, "stage")
@@ -74,10 +82,24 @@ def pipeline_gathers_and_sums_nothing():
     def run(p, x):
         return pipeline(_layer, p, x.reshape(16, 64, 64), mesh=m, axis="stage").reshape(x.shape)
 
-    text = jax.jit(run, out_shardings=x.sharding).lower(p, x).compile().as_text()
-    kinds = set(re.findall(r" (all-[a-z-]+|reduce-scatter|collective-[a-z]+)(?:-start)?\(", text))
-    # A shift between stages is a permute, or all-to-alls where those carry less.
-    return np.asarray(kinds <= {"collective-permute", "all-to-all"} and len(kinds) > 0)
+    return np.asarray(_collectives(jax.jit(run, out_shardings=x.sharding), p, x) == {("collective-permute", "")})
+
+
+def pipeline_gradients_only_permute_between_stages():
+    m, x = mesh(stage=4, model=2), normal(4, 2, 4, 16, seed=2)
+    x = put(x, m, "stage")
+    within_a_stage = ("all-reduce", "[4,2]<=[8]")  # the products' sums over "model"
+
+    def only_permutes(repeats, p):
+        def loss(p, x):
+            y = pipeline(jax.checkpoint(_layer), p, x.reshape(8, 4, 16), mesh=m, axis="stage", repeats=repeats)
+            return jnp.mean(y**2)
+
+        places = jax.tree.map(lambda a: a.sharding, (p, x))
+        found = _collectives(jax.jit(jax.grad(loss, argnums=(0, 1)), out_shardings=places), p, x)
+        return found == {("collective-permute", ""), within_a_stage}
+
+    return np.asarray([only_permutes(1, _stages(m, 4)), only_permutes(2, _stages(m, 4, 2))])
 
 
 def mesh_split_as_in_the_paper():

@@ -255,12 +255,28 @@ absl::StatusOr<DimVector> OpContext::ConstantOperand(size_t i) const {
   return view.Ints("value");
 }
 
+constexpr int kMaxRepeated = 64;  // operations that a captured scalar is computed by
+
+// The scalar once more in `into`, where it is computed from constants alone; null where it is not. Annotations are left
+// out: they have no place in the computation of a reduction or sort.
+static Instruction* RepeatScalar(const Instruction& scalar, hlo::Computation* into, int* budget) {
+  if (!scalar.shape().IsArray() || scalar.shape().rank() != 0 || --*budget < 0) return nullptr;
+  const auto* call = scalar.attr_if<hlo::CustomCallAttr>();
+  if (call != nullptr && call->target == "Sharding") return RepeatScalar(*scalar.operand(0), into, budget);
+  if (scalar.opcode() != Opcode::kConstant && !hlo::IsElementwise(scalar.opcode())) return nullptr;
+  std::vector<Instruction*> operands;
+  for (const Instruction* operand : scalar.operands()) {
+    operands.push_back(RepeatScalar(*operand, into, budget));
+    if (operands.back() == nullptr) return nullptr;
+  }
+  Instruction* repeated = into->AddClone(scalar, scalar.shape(), std::move(operands));
+  repeated->set_shardings(std::nullopt);
+  return repeated;
+}
+
 absl::StatusOr<hlo::Computation*> OpContext::PureRegion(size_t region) {
   GW_ASSIGN_OR_RETURN(const bytecode::Block* block, Translation::SingleBlock(op_.op().regions[region]));
   const Captures& captures = program_.CapturesOf(op_.op());
-  if (!captures.values.empty()) {
-    return absl::UnimplementedError("its region uses values of the surrounding function that are no constants");
-  }
   Scope inner = scope_;
   inner.computation = program_.module().AddComputation("region");
   inner.manual = {};
@@ -270,6 +286,15 @@ absl::StatusOr<hlo::Computation*> OpContext::PureRegion(size_t region) {
   for (bytecode::ValueId value : captures.constants) {
     GW_ASSIGN_OR_RETURN(Instruction * constant, program_.EmitConstant(*program_.ConstantDefining(value), inner));
     overlay.Set(value, constant);
+  }
+  int budget = kMaxRepeated;
+  for (bytecode::ValueId value : captures.values) {
+    const Instruction* outside = program_.Find(value);
+    Instruction* inside = outside == nullptr ? nullptr : RepeatScalar(*outside, inner.computation, &budget);
+    if (inside == nullptr) {
+      return absl::UnimplementedError("its region uses values of the surrounding function that are no constants");
+    }
+    overlay.Set(value, inside);
   }
   for (uint32_t i = 0; i < block->arguments.count; ++i) {
     GW_ASSIGN_OR_RETURN(Shape shape, program_.ShapeOf(block->arguments[i]));

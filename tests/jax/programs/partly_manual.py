@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
@@ -239,5 +240,114 @@ def explicit_sharding_of_the_mesh_inside():
     def f(x):
         inside = jax.sharding.get_abstract_mesh()
         return lax.with_sharding_constraint(x * 2, NamedSharding(inside, P("y", None))).sum(0, keepdims=True)
+
+    return jax.jit(_region(m, f, P("x"), P("x"), {"x"}), out_shardings=on(m, "x"))(x)
+
+
+def sorts_in_a_region():
+    m = mesh(x=4, y=2)
+    x = put(normal(32, 16), m, "x", "y")
+
+    def f(x):
+        x = _free(x, None, "y")
+        pairs = lax.sort((jnp.round(x), _free(x, "y", None)), dimension=1, num_keys=1)
+        return jnp.sort(x, 0), jnp.argsort(x, 1), jnp.sort(_free(x, "y", None), 0), jnp.median(x, 1), pairs
+
+    return jax.jit(_region(m, f, P("x"), P("x"), {"x"}), out_shardings=on(m, "x"))(x)
+
+
+def best_of_a_free_axis_in_a_region():
+    m = mesh(x=2, y=4)
+    x = put(normal(8, 64), m, "x", "y")
+
+    def f(x):
+        values, places = lax.top_k(_free(x, None, "y"), 5)
+        return values, places, jnp.take_along_axis(_free(x, None, "y"), places, 1), lax.cummax(x, 1)
+
+    return jax.jit(_region(m, f, P("x"), P("x"), {"x"}), out_shardings=on(m, "x"))(x)
+
+
+def matrices_in_a_region():
+    m = mesh(x=4, y=2)
+    x = put(normal(8, 6, 6), m, "x")
+
+    def f(x):
+        spd = _free(jnp.einsum("bij,bkj->bik", x, x) + 6 * jnp.eye(6), "y", None, None)
+        c = jnp.linalg.cholesky(spd)
+        return c, jax.scipy.linalg.solve_triangular(c, _free(x, "y", None, None), lower=True), jnp.linalg.inv(spd)
+
+    return jax.jit(_region(m, f, P("x"), P("x"), {"x"}), out_shardings=on(m, "x"))(x)
+
+
+def pooled_in_a_region():
+    m = mesh(x=2, y=4)
+    x = put(normal(4, 16, 8, 3), m, "x", "y")
+
+    def f(x):
+        x = _free(x, None, "y", None, None)
+        pooled = lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+        return (
+            pooled,
+            jax.image.resize(x, (x.shape[0], 32, 16, 3), "bilinear"),
+            jnp.roll(x, 3, 1),
+            jnp.pad(x, 1)[:, ::2],
+        )
+
+    def loss(x):
+        return sum(jnp.sum(y**2) for y in _region(m, f, P("x"), P("x"), {"x"})(x)[:3])
+
+    return jax.jit(jax.grad(loss), out_shardings=on(m, "x", "y"))(x)
+
+
+def segments_in_a_region():
+    m = mesh(x=2, y=4)
+    x, i = put(normal(64, 4), m, "x"), put(np.abs(integers(64)) % 8, m, "x")
+
+    def f(x, i):
+        x, i = _free(x, "y", None), _free(i, "y")
+        hits = jnp.bincount(i, length=8)
+        return lax.psum(jax.ops.segment_sum(x, i, 8), "x"), lax.psum(hits, "x"), jnp.cumsum(i), jnp.unique(i, size=8)
+
+    return jax.jit(_region(m, f, (P("x"), P("x")), (P(), P(), P("x"), P("x")), {"x"}))(x, i)
+
+
+def dynamic_parts_in_a_region():
+    m = mesh(x=2, y=4)
+    x = put(normal(8, 64), m, "x", "y")
+
+    def f(x):
+        x = _free(x, None, "y")
+        at = lax.axis_index("x") * 7 + 3
+        part = lax.dynamic_slice(x, (0, at), (4, 10))
+        moved = lax.dynamic_update_slice(x, part * 2, (0, at + 11))
+        return part, moved, jnp.concatenate([x[:, :5], x[:, 9:]], 1), lax.cond(at > 5, jnp.sin, jnp.cos, x)
+
+    return jax.jit(_region(m, f, P("x"), P("x"), {"x"}), out_shardings=on(m, "x"))(x)
+
+
+def random_orders_in_a_region():
+    m = mesh(x=4, y=2)
+    x = put(normal(32, 16), m, "x", "y")
+
+    def f(x):
+        key = jax.random.fold_in(jax.random.key(3), lax.axis_index("x"))
+        drawn = jax.random.categorical(key, _free(x, None, "y"), axis=1)
+        return jax.random.permutation(key, x, axis=1), drawn, jax.random.normal(key, x.shape)
+
+    return jax.jit(_region(m, f, P("x"), P("x"), {"x"}), out_shardings=on(m, "x"))(x)
+
+
+def scatter_and_max_over_rounds_in_a_region():
+    m = mesh(x=4, y=2)
+    x = put(normal(16, 8), m, "x", "y")
+
+    def f(x):
+        def more(s):
+            return (jnp.max(s[1]) < 40) & (s[0] < 9)
+
+        def step(s):
+            return s[0] + 1, _free(jnp.sort(s[1] * 1.7, 1), None, "y")
+
+        return lax.while_loop(more, step, (0, _free(x, None, "y")))[1]
 
     return jax.jit(_region(m, f, P("x"), P("x"), {"x"}), out_shardings=on(m, "x"))(x)

@@ -1,5 +1,6 @@
 // Programs on one device: launches, donation, errors.
 #include <fstream>
+#include <limits>
 #include <string>
 
 #include "gangway/device/cts/testing.h"
@@ -10,6 +11,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsNan;
 
 class ExecuteTest : public ConformanceTest {};
 INSTANTIATE_TEST_SUITE_P(Cts, ExecuteTest, ::testing::ValuesIn(Backends()), BackendName);
@@ -54,6 +56,40 @@ ENTRY e {
   EXPECT_THAT(Get<float>(execution.outputs[0]), ElementsAre(1, 3, 2, 4));
   EXPECT_THAT(Get<int32_t>(execution.outputs[1]), ElementsAre(9));
   EXPECT_EQ(Outcome(execution.done), absl::OkStatus());
+}
+
+TEST_P(ExecuteTest, NotANumberIsNotLost) {
+  Start(1);
+  auto program = Compile(R"(HloModule extremes
+max {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT m = f32[] maximum(a, b)
+}
+min {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT m = f32[] minimum(a, b)
+}
+ENTRY e {
+  p = f32[64,4]{1,0} parameter(0)
+  least = f32[] constant(-inf)
+  most = f32[] constant(inf)
+  zero = f32[] constant(0)
+  zeros = f32[64,4]{1,0} broadcast(zero), dimensions={}
+  largest = f32[4]{0} reduce(p, least), dimensions={0}, to_apply=max
+  smallest = f32[4]{0} reduce(p, most), dimensions={0}, to_apply=min
+  positive = f32[64,4]{1,0} maximum(p, zeros)
+  negative = f32[64,4]{1,0} minimum(zeros, p)
+  ROOT r = (f32[4]{0}, f32[4]{0}, f32[64,4]{1,0}, f32[64,4]{1,0}) tuple(largest, smallest, positive, negative)
+})");
+  std::vector<float> values(256, 1.0f);
+  for (int at : {0, 129, 254}) values[at] = std::numeric_limits<float>::quiet_NaN();  // columns 0, 1, 2
+  Execution execution = program->Execute(device(0), {Put<float>(0, DType::kF32, {64, 4}, values)}, {});
+  for (int output : {0, 1}) {
+    EXPECT_THAT(Get<float>(execution.outputs[output]), ElementsAre(IsNan(), IsNan(), IsNan(), 1));
+  }
+  for (int output : {2, 3}) EXPECT_THAT(Get<float>(execution.outputs[output])[129], IsNan());
 }
 
 TEST_P(ExecuteTest, NoInputsAndNoOutputs) {

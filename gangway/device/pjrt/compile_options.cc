@@ -29,9 +29,9 @@ void AppendBytes(std::string& out, int field, absl::string_view value) {
 }
 
 using Flag = std::pair<absl::string_view, bool>;
-// Over the plugin's defaults. XNNPACK packs the weights anew on every call: Eigen's kernels take 0.7 of its time on one
-// thread, and devices of a CPU have one or few.
-constexpr Flag kCpuFlags[] = {{"xla_cpu_use_xnnpack", false}};
+// Over the plugin's defaults. A fast maximum loses NaN. XNNPACK packs the weights anew on every call: Eigen's kernels
+// take 0.7 of its time on one thread, and devices of a CPU have one or few.
+constexpr Flag kCpuFlags[] = {{"xla_cpu_enable_fast_min_max", false}, {"xla_cpu_use_xnnpack", false}};
 constexpr Flag kDeterministicGpuFlags[] = {{"xla_gpu_deterministic_ops", true}};
 
 }  // namespace

@@ -179,3 +179,24 @@ def special_functions():
         return s.gammaln(x), s.erfinv(x / 4), s.digamma(x), s.gammainc(x, 1.0), s.i0(x)
 
     return jax.jit(f, out_shardings=on(m, "x"))(x)
+
+
+def not_a_number_wins():
+    """Not across devices: there JAX itself loses it."""
+    m = mesh(x=8)
+    x = np.array(normal(16, 8))
+    x[3, 1], x[9, 7], x[12, 0] = np.nan, np.inf, np.nan
+
+    def f(x):
+        rows = (
+            x.max(1),
+            x.min(1),
+            jnp.maximum(x, 0),
+            jnp.minimum(0, x),
+            jax.nn.relu(x),
+            jnp.clip(x, -1, 1),
+            jax.lax.cummax(x, 1),
+        )
+        return rows, jnp.fmax(x, 0), jnp.nanmin(x, 1), jnp.argmax(x, 1)
+
+    return jax.jit(f)(put(x, m, "x")), jax.jit(lambda x: (x.max(0), x.min(0)))(x)

@@ -12,6 +12,7 @@ device, so "cpu" is added to the platforms behind ours (JAX_PLATFORMS=gangway,cp
 The name "proxy" is served as well where this JAX does not register it itself: libraries look for that word.
 """
 
+import itertools
 import os
 import time
 
@@ -73,11 +74,12 @@ def connect():
     # private network, or have TLS terminated beside the client.
     os.environ.setdefault("IFRT_PROXY_USE_INSECURE_GRPC_CREDENTIALS", "true")
     options = backend.ifrt_proxy.ClientConnectionOptions()
-    options.connection_timeout_in_seconds = 1  # one try: left alone, the client tries again whatever the answer is
     if share := _share():
         options.initialization_data = share
     deadline = time.monotonic() + float(os.environ.get("GANGWAY_CONNECT_SECONDS", CONNECT_SECONDS))
-    while True:
+    # The client itself goes on whatever the answer is, until its time is up: so it gets little, and more the next time.
+    for tries in itertools.count():
+        options.connection_timeout_in_seconds = max(1, min(1 << min(tries, 10), int(deadline - time.monotonic())))
         try:
             return backend.ifrt_proxy.get_client(address, options)
         except Exception as error:

@@ -48,9 +48,10 @@ help:
 
 setup: $(STAMPS)/packages $(STAMPS)/venv
 
-$(STAMPS)/packages: packages.txt
+# One package a line; what is missing of them is installed.
+$(STAMPS)/packages $(STAMPS)/packages-tests: $(STAMPS)/%: %.txt
 	@mkdir -p $(STAMPS)
-	@wanted=$$(grep -v '^#' packages.txt); missing=; \
+	@wanted=$$(grep -v '^#' $<); missing=; \
 	for p in $$wanted; do \
 	  dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; \
 	done; \
@@ -111,12 +112,12 @@ $(STAMPS)/wheel-venv: deploy/package/requirements.txt $(STAMPS)/packages
 	@$@/bin/pip install --quiet --disable-pip-version-check --no-deps -r deploy/package/requirements.txt
 	@touch $@
 
-deb: executable
+deb: executable $(STAMPS)/packages-tests
 	@cpack -G DEB --config build/CPackConfig.cmake -B build/packages > $(STAMPS)/deb.log || { cat $(STAMPS)/deb.log >&2; exit 1; }
 	@rm -rf build/packages/_CPack_Packages; ls build/packages/*.deb
 
 # Cheap checks first; each kind runs even when an earlier one failed, and any failure fails the target.
-test: build $(STAMPS)/venv-newest
+test: build $(STAMPS)/packages-tests $(STAMPS)/venv-newest
 	@$(MAKE) --no-print-directory -k check-lint check-text check-cc check-py
 
 check-lint: lint
@@ -124,7 +125,7 @@ check-lint: lint
 check-cc:
 	ctest --test-dir build -j$(JOBS) --output-on-failure
 
-check-text:
+check-text: $(STAMPS)/packages-tests
 	@if [ -e tests/lit.cfg.py ]; then lit -j$(JOBS) -q --time-tests tests && echo "text tests passed"; \
 	else echo "no text tests"; fi
 
@@ -157,7 +158,7 @@ check-address check-thread: $(STAMPS)/venv
 	done; test -z "$$failed" || { echo "$@:$$failed failed" >&2; exit 1; }
 
 # Minutes of every core: not part of 'make test'.
-check-tidy: build
+check-tidy: build $(STAMPS)/packages-tests
 	@git ls-files 'gangway/*.cc' | grep -v _test.cc | xargs -n 8 -P $(JOBS) \
 	  clang-tidy -quiet -extra-arg=-Wno-unknown-warning-option -p build
 
@@ -165,11 +166,11 @@ bench: executable
 	python bench/train.py
 	python bench/dispatch.py
 
-lint: $(STAMPS)/venv
+lint: $(STAMPS)/venv $(STAMPS)/packages-tests
 	@ruff check . && ruff format --check --quiet .
 	@find $(CXX_FOLDERS) \( -name '*.cc' -o -name '*.h' \) -print0 | xargs -0 -r clang-format --dry-run --Werror
 
-format: $(STAMPS)/venv
+format: $(STAMPS)/venv $(STAMPS)/packages-tests
 	@ruff check --fix --quiet . ; ruff format --quiet .
 	@find $(CXX_FOLDERS) \( -name '*.cc' -o -name '*.h' \) -print0 | xargs -0 -r clang-format -i
 

@@ -20,6 +20,8 @@ namespace {
 // What remains of the cost of a reshard that others make too: they may still change their minds.
 constexpr double kCostOfShared = 0.1;
 constexpr double kNever = 1e30;
+// One operation on one element, done again by every device instead of moving its result.
+constexpr double kBytesPerRemadeElement = 0.1;
 
 // The instruction works on a value however it lies, so that taking it as it is asks for nothing.
 bool TakesAnySharding(const Instruction* instruction) {
@@ -84,6 +86,9 @@ void Context::Set(const Instruction& instruction, LocalValues values) {
   for (size_t leaf = 0; leaf < values.size(); ++leaf) {
     if (values[leaf].key.first == nullptr) values[leaf].key = {&instruction, static_cast<int64_t>(leaf)};
   }
+  if (values.size() == 1 && values[0].origin == &instruction) {
+    steps_to_remake_[&instruction] = partition::StepsToRemake(instruction, *this);
+  }
   values_[&instruction] = std::move(values);
 }
 
@@ -144,10 +149,22 @@ void Context::Alias(const LocalValue& alias, const LocalValue& of) {
   versions_[{alias.local, alias.global.dims()}] = std::move(versions);
 }
 
-double Context::SpreadingCost(const LocalValue& value, const Sharding& to) {
-  const std::optional<Sharding> operand = BroadcastOperand(value, to);
-  if (!operand || !Has(*value.origin->operand(0))) return kNever;
-  return ReshardCost(Value(*value.origin->operand(0)), *operand);
+int Context::StepsToRemake(const LocalValue& value) const {
+  const auto it = steps_to_remake_.find(value.origin);
+  return it == steps_to_remake_.end() ? 0 : it->second;
+}
+
+double Context::RemakingCost(const LocalValue& value, const Sharding& to) {
+  const int steps = StepsToRemake(value);
+  const bool spreads = value.origin != nullptr && value.origin->opcode() == Opcode::kBroadcast;
+  if (steps == 0 && !(spreads && Has(*value.origin->operand(0)))) return kNever;
+  const std::optional<Shardings> operands = OperandsToRemake(value, to);
+  if (!operands) return kNever;
+  double cost = spreads ? 0 : kBytesPerRemadeElement * static_cast<double>(ShardShape(value.global, to).ElementCount());
+  for (size_t i = 0; i < operands->size(); ++i) {
+    cost += ReshardCost(Value(*value.origin->operand(static_cast<int64_t>(i))), (*operands)[i]);
+  }
+  return cost;
 }
 
 double Context::ReshardCost(const LocalValue& value, const Sharding& to) {
@@ -158,7 +175,7 @@ double Context::ReshardCost(const LocalValue& value, const Sharding& to) {
     auto from = AdoptManual(version.sharding, to.manual);
     if (from) best = std::min(best, module_->planner->Cost(*from, to, value.global));
   }
-  if (best > 0) best = std::min(best, SpreadingCost(value, to));
+  if (best > 0) best = std::min(best, RemakingCost(value, to));
   const Demands* before = module_->options.before;
   return before != nullptr && before->ByOthers(value.key, to, demanding_) ? best * kCostOfShared : best;
 }
@@ -183,15 +200,6 @@ Reason Context::ReasonOf(const LocalValue& value, const Sharding& to, const Resh
     if (cost > reason.cost) reason.others.emplace_back(from->ToString(), cost);
   }
   return reason;
-}
-
-absl::StatusOr<Instruction*> Context::Spread(const LocalValue& value, const Sharding& to) {
-  const LocalValue& operand = Value(*value.origin->operand(0));
-  GW_ASSIGN_OR_RETURN(Instruction * local, Reshard(operand, *BroadcastOperand(value, to)));
-  Instruction* made =
-      builder_.Broadcast(local, ShardShape(value.global, to), value.origin->attr<hlo::DimensionsAttr>().dims);
-  VersionsOf(value).push_back({to, made});
-  return made;
 }
 
 absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sharding& to_in) {
@@ -223,7 +231,11 @@ absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sha
       source = version.local;
     }
   }
-  if (best != nullptr && best->Cost() > SpreadingCost(value, to)) return Spread(value, to);
+  if (best != nullptr && best->Cost() > RemakingCost(value, to)) {
+    GW_ASSIGN_OR_RETURN(Instruction * made, RemakeFromOperands(this, value, to));
+    VersionsOf(value).push_back({to, made});
+    return made;
+  }
   if (best == nullptr) {
     if (!failure.ok()) return failure;
     return absl::InvalidArgumentError(

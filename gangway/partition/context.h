@@ -78,6 +78,8 @@ class Context {
   // From now on `alias`, which is `of` in another sharding, can be had from any version of `of`, and the other way
   // round.
   void Alias(const LocalValue& alias, const LocalValue& of);
+  // Operations that make the value again from what every device has; 0 when it cannot be.
+  int StepsToRemake(const LocalValue& value) const;
   // What that would cost now, in units of ReshardPlan::Cost.
   double ReshardCost(const LocalValue& value, const Sharding& to);
   absl::StatusOr<hlo::Instruction*> Replicate(const LocalValue& value) {
@@ -120,9 +122,9 @@ class Context {
   using VersionKey = std::pair<const hlo::Instruction*, DimVector>;
   Versions& VersionsOf(const LocalValue& value) { return *SharedVersionsOf(value); }
   const std::shared_ptr<Versions>& SharedVersionsOf(const LocalValue& value);
-  // What it costs to have a broadcast under `to` by moving what it spreads; infinite for other values.
-  double SpreadingCost(const LocalValue& value, const Sharding& to);
-  absl::StatusOr<hlo::Instruction*> Spread(const LocalValue& value, const Sharding& to);
+  // What it costs to have the value under `to` by making it again from its operands, a broadcast from what it spreads
+  // wherever that lies; infinite for other values.
+  double RemakingCost(const LocalValue& value, const Sharding& to);
   hlo::OpMetadata CurrentMetadata() const;
   Reason ReasonOf(const LocalValue& value, const Sharding& to, const ReshardPlan& plan);
 
@@ -135,6 +137,7 @@ class Context {
   Coordinates coordinates_;
   CollectiveBuilder collectives_;
   absl::flat_hash_map<const hlo::Instruction*, LocalValues> values_;
+  absl::flat_hash_map<const hlo::Instruction*, int> steps_to_remake_;
   // By the first version's instruction; the shape too, because one instruction stands for a whole array and, inside a
   // manual region, for one part of it.
   absl::flat_hash_map<VersionKey, std::shared_ptr<Versions>> versions_;

@@ -136,11 +136,17 @@ void SetResults(const Instruction& instruction, Instruction* result, const Shard
   context.Set(instruction, std::move(values));
 }
 
-void EmitLocal(const Instruction& instruction, const OpPlan& plan, std::vector<Instruction*> operands,
-               Context& context) {
+Instruction* LocalClone(const Instruction& instruction, const OpPlan& plan, std::vector<Instruction*> operands,
+                        Context& context) {
   const Shape shape = ShardShape(WithoutLayout(instruction.shape()), plan.results);
   Instruction* local = context.Clone(instruction, shape, std::move(operands));
   AdaptAttributes(instruction, plan, local);
+  return local;
+}
+
+void EmitLocal(const Instruction& instruction, const OpPlan& plan, std::vector<Instruction*> operands,
+               Context& context) {
+  Instruction* local = LocalClone(instruction, plan, std::move(operands), context);
   SetResults(instruction, local, plan.results, context);
 }
 

@@ -14,7 +14,10 @@ absl::StatusOr<std::vector<hlo::Instruction*>> PreparedOperands(const hlo::Instr
                                                                 const rules::OpRule& rule, const OpPlan& plan,
                                                                 Context& context);
 
-// The instruction on local operands, attributes that name extents adapted, and its values set.
+// The instruction on local operands, attributes that name extents adapted.
+hlo::Instruction* LocalClone(const hlo::Instruction& instruction, const OpPlan& plan,
+                             std::vector<hlo::Instruction*> operands, Context& context);
+// The same, and its values set.
 void EmitLocal(const hlo::Instruction& instruction, const OpPlan& plan, std::vector<hlo::Instruction*> operands,
                Context& context);
 

@@ -3,11 +3,36 @@
 #include "gangway/base/status.h"
 #include "gangway/mesh/geometry.h"
 #include "gangway/partition/context.h"
+#include "gangway/partition/generic.h"
+#include "gangway/rules/rule.h"
 
 namespace gangway::partition {
 
 using hlo::Instruction;
 using hlo::Opcode;
+
+namespace {
+
+constexpr int kMaxSteps = 32;
+
+// Done on every device without much ado.
+bool IsRepeatable(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kBroadcast:
+    case Opcode::kReshape:
+    case Opcode::kTranspose:
+    case Opcode::kConcatenate:
+    case Opcode::kSlice:
+    case Opcode::kPad:
+    case Opcode::kReverse:
+    case Opcode::kClamp:
+      return true;
+    default:
+      return hlo::IsElementwise(opcode);
+  }
+}
+
+}  // namespace
 
 bool IsCheapToRemake(const LocalValue& value) {
   if (value.origin == nullptr || !value.sharding.unreduced.empty()) return false;
@@ -23,14 +48,58 @@ bool IsCheapToRemake(const LocalValue& value) {
   }
 }
 
-std::optional<Sharding> BroadcastOperand(const LocalValue& value, const Sharding& to) {
-  if (value.origin == nullptr || value.origin->opcode() != Opcode::kBroadcast) return std::nullopt;
-  if (!value.sharding.unreduced.empty() || !to.unreduced.empty()) return std::nullopt;
-  Sharding operand = Sharding::Replicated(to.mesh, value.origin->operand(0)->shape().rank()).Closed();
-  const DimVector& dims = value.origin->attr<hlo::DimensionsAttr>().dims;
-  for (size_t d = 0; d < dims.size(); ++d) operand.dims[d].axes = to.dims[dims[d]].axes;
-  operand.manual = to.manual;
-  return operand;
+int StepsToRemake(const Instruction& instruction, const Context& context) {
+  if (!IsRepeatable(instruction.opcode()) || !instruction.shape().IsArray()) return 0;
+  int steps = 1;
+  for (const Instruction* operand : instruction.operands()) {
+    if (!operand->shape().IsArray()) return 0;
+    const LocalValue& value = context.Value(*operand);
+    if (IsCheapToRemake(value)) {
+      ++steps;
+    } else if (!value.sharding.IsReplicated()) {
+      const int own = context.StepsToRemake(value);
+      if (own == 0) return 0;
+      steps += own;
+    }
+  }
+  return steps <= kMaxSteps ? steps : 0;
+}
+
+std::optional<Shardings> OperandsToRemake(const LocalValue& value, const Sharding& to) {
+  if (value.origin == nullptr || !value.sharding.unreduced.empty() || !to.unreduced.empty()) return std::nullopt;
+  const absl::StatusOr<rules::OpRule> rule = rules::RuleFor(*value.origin);
+  if (!rule.ok() || rule->form != rules::RuleForm::kFactors) return std::nullopt;
+  const std::vector<AxisList> axes = ToFactors(*rule, rule->results[0], to);
+  for (size_t f = 0; f < axes.size(); ++f) {
+    if (!axes[f].empty() && rule->factors[f].kind != rules::FactorKind::kPassThrough) return std::nullopt;
+  }
+  Sharding result;
+  if (!FromFactors(*rule, rule->results[0], axes, to.mesh, &result)) return std::nullopt;
+  for (int64_t d = 0; d < to.rank(); ++d) {
+    if (result.dims[d].axes != to.dims[d].axes) return std::nullopt;
+  }
+  Shardings operands;
+  for (const rules::ValueFactors& dims : rule->operands) {
+    if (!FromFactors(*rule, dims, axes, to.mesh, &operands.emplace_back())) return std::nullopt;
+    operands.back().manual = to.manual;
+  }
+  return operands;
+}
+
+absl::StatusOr<Instruction*> RemakeFromOperands(Context* context, const LocalValue& value, const Sharding& to) {
+  const Instruction& origin = *value.origin;
+  const std::optional<Shardings> operands = OperandsToRemake(value, to);
+  if (!operands) return absl::InternalError("a value that cannot be made again");
+  std::vector<Instruction*> locals;
+  for (size_t i = 0; i < operands->size(); ++i) {
+    const LocalValue operand = context->Value(*origin.operand(static_cast<int64_t>(i)));
+    GW_ASSIGN_OR_RETURN(Instruction * local, context->Reshard(operand, (*operands)[i]));
+    locals.push_back(local);
+  }
+  OpPlan plan;
+  plan.operands = *operands;
+  plan.results = {to};
+  return LocalClone(origin, plan, std::move(locals), *context);
 }
 
 absl::StatusOr<Instruction*> Remake(Context* context, const LocalValue& value, const Sharding& to) {

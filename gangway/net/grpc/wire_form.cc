@@ -357,6 +357,10 @@ std::vector<Id> Ids(const google::protobuf::RepeatedField<uint64_t>& values) {
 
 DType ToDType(int32_t value) { return value >= 0 && value <= 255 ? static_cast<DType>(value) : DType::kInvalid; }
 
+absl::Status NoMemory(uint64_t size) {
+  return absl::ResourceExhaustedError(absl::StrCat("no memory for ", size, " bytes"));
+}
+
 template <typename T>
 std::vector<T> Values(const google::protobuf::RepeatedField<T>& values) {
   return std::vector<T>(values.begin(), values.end());
@@ -375,7 +379,12 @@ absl::StatusOr<FrameReader::Block> FrameReader::Allocate(uint64_t size) const {
   Block block;
   block.size = size;
   if (form_ == PayloadForm::kString) {
-    auto text = std::make_shared<std::string>(size, '\0');
+    auto text = std::make_shared<std::string>();
+    try {
+      text->reserve(size);
+    } catch (const std::exception&) {
+      return NoMemory(size);
+    }
     block.data = text->data();
     block.owner = text;
     block.text = text;
@@ -383,7 +392,7 @@ absl::StatusOr<FrameReader::Block> FrameReader::Allocate(uint64_t size) const {
   }
   const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment + (size == 0 ? kAlignment : 0);
   block.owner = std::shared_ptr<void>(std::aligned_alloc(kAlignment, rounded), std::free);
-  if (block.owner == nullptr) return absl::ResourceExhaustedError(absl::StrCat("no memory for ", size, " bytes"));
+  if (block.owner == nullptr) return NoMemory(size);
   block.data = static_cast<char*>(block.owner.get());
   return block;
 }
@@ -394,6 +403,7 @@ class BatchParser {
   explicit BatchParser(FrameReader& reader) : reader_(reader) {}
 
   absl::StatusOr<std::vector<Message>> Parse(const grpc::ByteBuffer& frame) {
+    frame_bytes_ = static_cast<int64_t>(frame.Length());
     grpc::ByteBuffer shared = frame;  // the reader wants it mutable
     grpc::ProtoBufferReader stream(&shared);
     CodedInputStream in(&stream);
@@ -422,9 +432,11 @@ class BatchParser {
         return absl::OkStatus();
       }
       case Tag(kPayloads, kDelimited): {
-        if (!in.ReadVarint32(&length)) return Malformed("payload length");
+        if (!in.ReadVarint32(&length) || length > frame_bytes_ - in.CurrentPosition()) {
+          return Malformed("payload length");
+        }
         GW_ASSIGN_OR_RETURN(FrameReader::Block block, reader_.Allocate(length));
-        if (!in.ReadRaw(block.data, static_cast<int>(length))) return Malformed("payload");
+        if (!in.ReadRaw(block.Next(0, length), static_cast<int>(length))) return Malformed("payload");
         payloads_.push_back(Finished(block));
         return absl::OkStatus();
       }
@@ -438,7 +450,8 @@ class BatchParser {
       }
       case Tag(kChunkBytes, kDelimited): {
         if (!in.ReadVarint32(&length) || !reader_.is_open_ || length > reader_.open_.size - reader_.filled_ ||
-            !in.ReadRaw(reader_.open_.data + reader_.filled_, static_cast<int>(length))) {
+            length > frame_bytes_ - in.CurrentPosition() ||
+            !in.ReadRaw(reader_.open_.Next(reader_.filled_, length), static_cast<int>(length))) {
           return Malformed("chunk");
         }
         reader_.filled_ += length;
@@ -642,6 +655,7 @@ class BatchParser {
   }
 
   FrameReader& reader_;
+  int64_t frame_bytes_ = 0;
   std::deque<wire::Message> messages_;
   std::deque<Payload> payloads_;
 };

@@ -33,11 +33,18 @@ class FrameReader {
 
  private:
   friend class BatchParser;
+  // Memory of which nothing is touched before bytes for it are there: what a peer claims costs addresses only.
   struct Block {
     std::shared_ptr<void> owner;
-    std::shared_ptr<const std::string> text;  // the same as owner, for strings
+    std::shared_ptr<std::string> text;  // the same as owner, for strings
     char* data = nullptr;
     size_t size = 0;
+
+    // The next `count` bytes, behind the first `filled`, are about to be written.
+    char* Next(size_t filled, size_t count) const {
+      if (text != nullptr) text->resize(filled + count);
+      return data + filled;
+    }
   };
   absl::StatusOr<Block> Allocate(uint64_t size) const;
 

@@ -133,7 +133,7 @@ TEST_P(ChannelCts, WhatWaitsLeavesTogether) {
   // A sender may learn late that what went before was written, and then takes along what waits by that time. Not
   // always.
   bool together = false;
-  for (int round = 0; round < 20 && !together; ++round) {
+  for (size_t round = 0; round < 20 && !together; ++round) {
     const auto before = at_b_.deliveries();
     for (int i = 1; i <= 100; ++i) ASSERT_TRUE(a_->SendLater(Mark{RequestId(i)}).ok());
     a_->Flush();

@@ -19,6 +19,7 @@ import time
 import jax
 from jax.extend import backend
 from jax_plugins.gangway import (
+    async_collectives,
     buffer_callbacks,
     compiler_options,
     cost_analysis,
@@ -51,6 +52,7 @@ ADAPTATIONS = (
     cost_analysis,
     memory_stats,
     compiler_options,
+    async_collectives,
     serialization,
     forks,
 )

@@ -178,7 +178,8 @@ double ShareOfSum(const Instruction& instruction, const Sharding& sharding, cons
 // only used as it was, as completion wants it.
 double CostToUsers(const Instruction& instruction, int64_t leaf, const Sharding& sharding, const Sharding& wanted,
                    Context& context) {
-  const Shape shape = WithoutLayout(Leaves(instruction.shape())[leaf]);
+  const Shape shape =
+      WithoutLayout(instruction.shape().IsTuple() ? Leaves(instruction.shape())[leaf] : instruction.shape());
   ReshardPlanner& planner = *context.module().planner;
   const Demands* before = context.module().options.before;
   const std::vector<Sharding> demanded = before == nullptr ? Shardings{} : before->Of({&instruction, leaf});

@@ -22,9 +22,14 @@ constexpr double kBytesPerTouchedByte = 0.0005;
 constexpr double kBytesPerPlace = 0.01;
 // Of equal costs, to move a result is better than its one operand: whoever needs it may take it as it is.
 constexpr double kSoonerByte = 1e-6;
+// Of equal costs, partial sums of a value nobody else needs travel on: they may meet others to be added to.
+constexpr double kTravelsOn = 1;
 // Assignments tried one after the other; beyond, factors are improved one at a time.
 constexpr int kMaxAssignments = 600;
 constexpr size_t kMaxCandidates = 10;  // per factor
+constexpr double kImpossible = 1e40;
+// Sums of costs in another order differ by less.
+constexpr double kRounding = 1e-9;
 
 bool IsMatrixOp(Opcode opcode) { return opcode == Opcode::kDot || opcode == Opcode::kConvolution; }
 
@@ -258,7 +263,7 @@ class OpPlanner {
     if (tried_ > kMaxAssignments) return;
     if (factor == rule_.factors.size()) {
       ++tried_;
-      Consider(*axes);
+      Consider(*axes, found_ ? best_.cost : kImpossible);
       return;
     }
     for (const AxisList& candidate : candidates_[factor]) {
@@ -312,7 +317,7 @@ class OpPlanner {
             std::vector<AxisList> next = axes;
             for (AxisList& list : next) Evict(candidate, &list);
             next[f] = candidate;
-            const double next_cost = Consider(next);
+            const double next_cost = Consider(next, cost);
             if (next_cost < cost) {
               axes = std::move(next);
               cost = next_cost;
@@ -344,17 +349,22 @@ class OpPlanner {
     for (size_t i = 0; i < leaves_.size(); ++i) {
       if (leaves_[i].IsArray()) touched += static_cast<double>(ShardShape(leaves_[i], plan.results[i]).ByteSize());
     }
-    double cost = touched * kBytesPerTouchedByte * PassesOver(instruction_);
-    if (IsMatrixOp(instruction_.opcode())) {
-      const double saved = std::max(0.0, natural_flops_ - Flops(axes));
-      cost += (Flops(axes) + saved) * kBytesPerFlop - saved * kBytesPerSavedFlop;
-    }
-    return cost;
+    return touched * kBytesPerTouchedByte * PassesOver(instruction_) + FlopCost(axes);
   }
 
-  // Costs an assignment and keeps it if it is the best; infinite when it cannot be.
-  double Consider(const std::vector<AxisList>& axes) {
-    constexpr double kImpossible = 1e40;
+  // What a product costs at least, whatever is moved.
+  double FlopCost(const std::vector<AxisList>& axes) const {
+    if (!IsMatrixOp(instruction_.opcode())) return 0;
+    const double flops = Flops(axes), saved = std::max(0.0, natural_flops_ - flops);
+    return (flops + saved) * kBytesPerFlop - saved * kBytesPerSavedFlop;
+  }
+
+  // Costs an assignment and keeps it if it is the best; kImpossible when it cannot be, or as soon as it is clear that
+  // it costs more than `bound`, which is no less than the best so far.
+  double Consider(const std::vector<AxisList>& axes, double bound = kImpossible) {
+    const double least_work = FlopCost(axes);
+    const double enough = (bound + (kept_.empty() ? 0 : kTravelsOn)) * (1 + kRounding) - least_work;
+    if (enough < 0) return kImpossible;
     OpPlan plan;
     plan.factors = axes;
     for (size_t f = 0; f < axes.size(); ++f) {
@@ -375,6 +385,7 @@ class OpPlanner {
         if (StaysPartial(i)) sharding.unreduced = kept_;
         const double sooner = values_.size() == 1 ? kSoonerByte : 0;
         plan.cost += (1 + sooner) * context_.ReshardCost(*values_[i], sharding);
+        if (plan.cost > enough) return kImpossible;
       }
       plan.operands.push_back(std::move(sharding));
     }
@@ -386,6 +397,7 @@ class OpPlanner {
         sharding.unreduced = partial;
         sharding.reduction = plan.reduction;
         plan.cost += ResultCost(instruction_, static_cast<int64_t>(i), sharding, context_);
+        if (plan.cost > enough) return kImpossible;
       }
       plan.results.push_back(std::move(sharding));
     }
@@ -395,13 +407,13 @@ class OpPlanner {
     for (size_t f = 0; f < axes.size(); ++f) {
       if (!axes[f].empty()) plan.cost += kBytesPerPlace * static_cast<double>(f);
     }
-    // Of equal costs, partial sums of a value nobody else needs travel on: they may meet others to be added to.
-    if (!kept_.empty()) plan.cost -= 1;
-    if (!found_ || plan.cost < best_.cost) {
+    if (!kept_.empty()) plan.cost -= kTravelsOn;
+    const double cost = plan.cost;
+    if (!found_ || cost < best_.cost) {
       found_ = true;
-      best_ = plan;
+      best_ = std::move(plan);
     }
-    return plan.cost;
+    return cost;
   }
 
   const Instruction& instruction_;

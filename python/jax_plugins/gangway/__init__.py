@@ -21,6 +21,7 @@ from jax.extend import backend
 from jax_plugins.gangway import (
     async_collectives,
     buffer_callbacks,
+    colocated_functions,
     compiler_options,
     cost_analysis,
     forks,
@@ -53,6 +54,7 @@ ADAPTATIONS = (
     memory_stats,
     compiler_options,
     async_collectives,
+    colocated_functions,
     serialization,
     forks,
 )

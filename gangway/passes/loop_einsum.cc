@@ -6,6 +6,7 @@
 #include "gangway/hlo/builder.h"
 #include "gangway/hlo/channel.h"
 #include "gangway/hlo/replica_groups.h"
+#include "gangway/passes/device_ring.h"
 #include "gangway/passes/dimension_list.h"
 
 namespace gangway::passes {
@@ -16,27 +17,24 @@ using hlo::Computation;
 using hlo::Instruction;
 using hlo::Opcode;
 
-constexpr int64_t kMinShardsOfBoth = 4;
-
 class EinsumLoop {
  public:
   EinsumLoop(const GatheredEinsum& einsum, int64_t* next_channel)
       : einsum_(einsum),
-        both_ways_(einsum.shards >= kMinShardsOfBoth && einsum.shards % 2 == 0),
-        module_(*einsum.dot->parent()->module()),
-        groups_(einsum.gather->attr<hlo::CollectiveAttr>().groups.Expand(module_.config().num_partitions)),
-        next_channel_(next_channel) {}
+        ring_(*einsum.gather, next_channel),
+        both_ways_(ring_.GoesBothWays()),
+        module_(*einsum.dot->parent()->module()) {}
 
   void Emit() {
     Builder builder(einsum_.dot->parent());
     builder.set_metadata(einsum_.dot->metadata());
     State state;
     state.step = builder.Index(0);
-    state.place = Place(builder);
+    state.place = ring_.Place(builder);
     state.other = einsum_.dot->operand(1 - einsum_.side);
     state.sum = builder.Splat(WithoutLayout(einsum_.dot->shape()), 0);
     state.shard = einsum_.gather->operand(0);
-    if (both_ways_) state.behind = Pass(builder, state.shard, -1);
+    if (both_ways_) state.behind = ring_.Pass(builder, state.shard, -1);
 
     const int64_t steps = both_ways_ ? einsum_.shards / 2 : einsum_.shards;
     Instruction* start = Packed(builder, state);
@@ -65,41 +63,6 @@ class EinsumLoop {
     return state;
   }
 
-  // s32[]: the device's place in its group.
-  Instruction* Place(Builder& builder) const {
-    const int64_t devices = module_.config().num_partitions;
-    Literal places(Shape(DType::kS32, {devices}));
-    for (const std::vector<int64_t>& group : groups_) {
-      for (size_t place = 0; place < group.size(); ++place) {
-        StoreInt64(DType::kS32, static_cast<int64_t>(place), places.data() + group[place] * ByteWidth(DType::kS32));
-      }
-    }
-    Instruction* device = builder.Convert(builder.PartitionId(), DType::kS32);
-    return builder.Reshape(builder.DynamicSlice(builder.Constant(std::move(places)), {device}, {1}), {});
-  }
-
-  // What the device `from` places further on has; the ends of a group meet.
-  Instruction* Pass(Builder& builder, Instruction* shard, int64_t from) {
-    hlo::CollectiveAttr attr;
-    attr.channel_id = (*next_channel_)++;
-    const int64_t n = einsum_.shards;
-    for (const std::vector<int64_t>& group : groups_) {
-      for (int64_t place = 0; place < n; ++place) {
-        attr.source_target_pairs.emplace_back(group[(place + from + n) % n], group[place]);
-      }
-    }
-    return builder.Add(Opcode::kCollectivePermute, {shard}, std::move(attr));
-  }
-
-  // place + offset, which lies within a group's length of the group: brought into it.
-  Instruction* Wrapped(Builder& builder, Instruction* number) const {
-    Instruction* n = builder.Index(einsum_.shards);
-    Instruction* below = builder.Compare(hlo::ComparisonDirection::kLt, number, builder.Index(0));
-    number = builder.Select(below, builder.Binary(Opcode::kAdd, number, n), number);
-    Instruction* above = builder.Compare(hlo::ComparisonDirection::kGe, number, n);
-    return builder.Select(above, builder.Binary(Opcode::kSubtract, number, n), number);
-  }
-
   // The sum with what shard `number` adds to it, or puts into it.
   Instruction* WithShard(Builder& builder, const State& state, Instruction* sum, Instruction* shard,
                          Instruction* number) const {
@@ -126,11 +89,11 @@ class EinsumLoop {
 
   Instruction* Multiplied(Builder& builder, const State& state) const {
     Instruction* ahead = builder.Binary(Opcode::kAdd, state.place, state.step);
-    Instruction* sum = WithShard(builder, state, state.sum, state.shard, Wrapped(builder, ahead));
+    Instruction* sum = WithShard(builder, state, state.sum, state.shard, ring_.Wrapped(builder, ahead));
     if (!both_ways_) return sum;
     Instruction* behind = builder.Binary(Opcode::kSubtract, state.place, state.step);
     behind = builder.Binary(Opcode::kSubtract, behind, builder.Index(1));
-    return WithShard(builder, state, sum, state.behind, Wrapped(builder, behind));
+    return WithShard(builder, state, sum, state.behind, ring_.Wrapped(builder, behind));
   }
 
   Computation* Condition(const Shape& shape, int64_t steps) const {
@@ -147,18 +110,17 @@ class EinsumLoop {
     builder.set_metadata(einsum_.dot->metadata());
     State state = Unpacked(builder, builder.Parameter(0, shape, "state"));
     state.sum = Multiplied(builder, state);
-    state.shard = Pass(builder, state.shard, 1);
-    if (both_ways_) state.behind = Pass(builder, state.behind, -1);
+    state.shard = ring_.Pass(builder, state.shard, 1);
+    if (both_ways_) state.behind = ring_.Pass(builder, state.behind, -1);
     state.step = builder.Binary(Opcode::kAdd, state.step, builder.Index(1));
     body->set_root(Packed(builder, state));
     return body;
   }
 
   const GatheredEinsum einsum_;
+  const DeviceRing ring_;
   const bool both_ways_;
   hlo::Module& module_;
-  const std::vector<std::vector<int64_t>> groups_;
-  int64_t* next_channel_;
 };
 
 std::optional<GatheredEinsum> GatheredOn(Instruction* dot, int64_t side) {

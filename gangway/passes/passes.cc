@@ -1,6 +1,7 @@
 #include "gangway/passes/passes.h"
 
 #include "gangway/passes/loop_einsum.h"
+#include "gangway/passes/loop_scattered_einsum.h"
 
 namespace gangway::passes {
 namespace {
@@ -22,6 +23,7 @@ constexpr Pass kPasses[] = {
     {"hoist-collectives", "do collectives of loop invariants before the loop", RunHoistCollectives},
     {"independent-loops", "let each device stop a loop that needs no other device", RunIndependentLoops},
     {"loop-einsums", "multiply shard by shard instead of gathering", RunLoopEinsums},
+    {"loop-scattered-einsums", "pass sums on part by part instead of scattering them", RunLoopScatteredEinsums},
     {"combine-collectives", "join independent all-reduces and all-gathers of the same groups", RunCombineCollectives},
     {"flatten-dots", "join neighbouring dimensions of dots that play the same part", RunFlattenDots},
 };

@@ -180,6 +180,21 @@ bool HasUnitStrides(const Instruction& slice) {
   return std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 1; });
 }
 
+// Slices of the operand that cut the same dimensions, this one included: once the operand lies so that these are whole,
+// it does for all of them.
+double SlicesAlike(const Instruction& slice) {
+  const auto cuts_alike = [&](const Instruction* other) {
+    if (other->opcode() != hlo::Opcode::kSlice || !HasUnitStrides(*other)) return false;
+    for (int64_t d = 0; d < slice.shape().rank(); ++d) {
+      const int64_t whole = slice.operand(0)->shape().dim(d);
+      if ((slice.shape().dim(d) == whole) != (other->shape().dim(d) == whole)) return false;
+    }
+    return true;
+  };
+  const auto& users = slice.operand(0)->users();
+  return static_cast<double>(std::count_if(users.begin(), users.end(), cuts_alike));
+}
+
 // By arrangement, by parts (slices) or by the rule, whichever costs least.
 absl::Status LocalizeBox(const Instruction& instruction, Context& context) {
   const std::optional<ArrangedBox> box = BoxOf(instruction);
@@ -195,7 +210,12 @@ absl::Status LocalizeBox(const Instruction& instruction, Context& context) {
   if (has_parts && !context.module().options.plain && IsOnlyLookedThrough(instruction)) return parts.Emit();
   if (!can_arrange && !has_parts) return LocalizeByRule(instruction, context);
   GW_ASSIGN_OR_RETURN(const OpPlan by_rule, PlanOp(instruction, rule, OptionsFor(instruction), context));
-  if (has_parts && parts.cost() < by_rule.cost && (!can_arrange || parts.cost() < arranged.cost())) return parts.Emit();
+  double rule_cost = by_rule.cost;
+  if (has_parts && !can_arrange && !context.module().options.plain) {
+    const double shared = context.ReshardCost(context.Value(*instruction.operand(0)), by_rule.operands[0]);
+    rule_cost -= shared * (1 - 1 / SlicesAlike(instruction));
+  }
+  if (has_parts && parts.cost() < rule_cost && (!can_arrange || parts.cost() < arranged.cost())) return parts.Emit();
   if (can_arrange && arranged.cost() < by_rule.cost) return arranged.Emit();
   return LocalizeByChoice(instruction, context);
 }

@@ -31,7 +31,7 @@ class ScatterLoop {
   void Emit() {
     Builder builder(einsum_.dot->parent());
     builder.set_metadata(einsum_.dot->metadata());
-    State state{builder.Index(1), ring_.Place(builder), einsum_.dot->operand(0), einsum_.dot->operand(1)};
+    State state{builder.Index(0), ring_.Place(builder), einsum_.dot->operand(0), einsum_.dot->operand(1)};
     state.sum = Share(builder, state, Part(builder, state, builder.Index(0), 1), 0);
     if (both_ways_) state.back = Share(builder, state, Part(builder, state, builder.Index(0), -1), width_);
     Instruction* start = Packed(builder, state);
@@ -93,7 +93,7 @@ class ScatterLoop {
     Computation* condition = module_.AddComputation("more_parts");
     Builder builder(condition);
     Instruction* step = builder.GetTupleElement(builder.Parameter(0, shape, "state"), 0);
-    condition->set_root(builder.Compare(hlo::ComparisonDirection::kLt, step, builder.Index(ring_.size())));
+    condition->set_root(builder.Compare(hlo::ComparisonDirection::kLt, step, builder.Index(ring_.size() - 1)));
     return condition;
   }
 
@@ -102,13 +102,13 @@ class ScatterLoop {
     Builder builder(body);
     builder.set_metadata(einsum_.dot->metadata());
     State state = Unpacked(builder, builder.Parameter(0, shape, "state"));
+    state.step = builder.Binary(Opcode::kAdd, state.step, builder.Index(1));
     const auto next = [&](Instruction* sum, int64_t way, int64_t offset) {
       Instruction* share = Share(builder, state, Part(builder, state, state.step, way), offset);
       return builder.Binary(Opcode::kAdd, ring_.Pass(builder, sum, -way), share);
     };
     state.sum = next(state.sum, 1, 0);
     if (both_ways_) state.back = next(state.back, -1, width_);
-    state.step = builder.Binary(Opcode::kAdd, state.step, builder.Index(1));
     body->set_root(Packed(builder, state));
     return body;
   }

@@ -1,5 +1,8 @@
 #include "gangway/ifrt_proxy/host_buffers.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 
 namespace gangway::ifrt_proxy {
@@ -16,7 +19,7 @@ void HostBuffers::StoreError(uint64_t handle, absl::Status error) {
 }
 
 absl::Status HostBuffers::Insert(uint64_t handle, Entry entry) {
-  OnArrival callback;
+  Waits waits;
   {
     absl::MutexLock lock(&mutex_);
     if (closed_) return absl::CancelledError("session closed");
@@ -31,11 +34,11 @@ absl::Status HostBuffers::Insert(uint64_t handle, Entry entry) {
     bytes_ += size;
     promised_.erase(handle);
     if (auto it = waiting_.find(handle); it != waiting_.end()) {
-      callback = std::move(it->second);
+      waits = std::move(it->second);
       waiting_.erase(it);
     }
   }
-  if (callback) callback();
+  for (const Wait& wait : waits) wait.callback();
   return absl::OkStatus();
 }
 
@@ -49,15 +52,31 @@ bool HostBuffers::Contains(uint64_t handle) const {
   return entries_.contains(handle);
 }
 
-void HostBuffers::WhenStored(uint64_t handle, OnArrival callback) {
+void HostBuffers::WhenStored(uint64_t handle, OnArrival callback, absl::Time deadline) {
   {
     absl::MutexLock lock(&mutex_);
     if (!closed_ && !entries_.contains(handle)) {
-      waiting_[handle] = std::move(callback);
+      waiting_[handle].push_back({std::move(callback), deadline});
       return;
     }
   }
   callback();
+}
+
+void HostBuffers::Expire(absl::Time now) {
+  std::vector<OnArrival> over;
+  {
+    absl::MutexLock lock(&mutex_);
+    absl::erase_if(waiting_, [&](auto& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      auto& [handle, waits] = entry;
+      if (promised_.contains(handle)) return false;
+      auto late = std::partition(waits.begin(), waits.end(), [now](const Wait& wait) { return wait.deadline > now; });
+      for (auto it = late; it != waits.end(); ++it) over.push_back(std::move(it->callback));
+      waits.erase(late, waits.end());
+      return waits.empty();
+    });
+  }
+  for (const OnArrival& callback : over) callback();
 }
 
 absl::StatusOr<SharedBytes> HostBuffers::Take(uint64_t handle) {
@@ -71,10 +90,8 @@ absl::StatusOr<SharedBytes> HostBuffers::Take(uint64_t handle) {
   return entry.bytes;
 }
 
-absl::StatusOr<SharedBytes> HostBuffers::Await(uint64_t handle, absl::Time deadline) {
+absl::StatusOr<SharedBytes> HostBuffers::Peek(uint64_t handle) const {
   absl::MutexLock lock(&mutex_);
-  auto ready = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closed_ || entries_.contains(handle); };
-  mutex_.AwaitWithDeadline(absl::Condition(&ready), promised_.contains(handle) ? absl::InfiniteFuture() : deadline);
   auto it = entries_.find(handle);
   if (it == entries_.end()) {
     return closed_ ? absl::CancelledError("session closed")
@@ -87,7 +104,7 @@ absl::StatusOr<SharedBytes> HostBuffers::Await(uint64_t handle, absl::Time deadl
 void HostBuffers::Delete(uint64_t handle) { (void)Take(handle); }
 
 void HostBuffers::Close() {
-  absl::flat_hash_map<uint64_t, OnArrival> waiting;
+  absl::flat_hash_map<uint64_t, Waits> waiting;
   {
     absl::MutexLock lock(&mutex_);
     closed_ = true;
@@ -95,7 +112,9 @@ void HostBuffers::Close() {
     bytes_ = 0;
     waiting.swap(waiting_);
   }
-  for (auto& [handle, callback] : waiting) callback();
+  for (const auto& [handle, waits] : waiting) {
+    for (const Wait& wait : waits) wait.callback();
+  }
 }
 
 }  // namespace gangway::ifrt_proxy

@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -32,19 +33,22 @@ class HostBuffers {
   // An error that takes the buffer's place: whoever asks for it gets the error.
   void StoreError(uint64_t handle, absl::Status error);
 
-  // A Store or StoreError will follow, however long it takes: whoever awaits the handle waits for that. False, and
-  // nothing promised, when so many promises are open that their waiting threads would be a burden.
+  // A Store or StoreError will follow, however long it takes: no deadline ends a wait for the handle. False, and
+  // nothing promised, when so many promises are open that the client's waiting threads would be a burden.
   bool Promise(uint64_t handle);
 
   bool Contains(uint64_t handle) const;
-  // Calls back once, on the thread that stores the handle or closes the session, or at once when it is there. One per
-  // handle.
-  void WhenStored(uint64_t handle, OnArrival callback);
+  // Calls back once: on the thread that stores the handle or closes the session, at once when that has happened, or in
+  // Expire after the deadline.
+  void WhenStored(uint64_t handle, OnArrival callback, absl::Time deadline = absl::InfiniteFuture());
+  // Ends the waits whose deadline is over, unless what they wait for is promised. Every second or so, on any thread.
+  void Expire(absl::Time now);
 
   // Removes and returns; NOT_FOUND when absent.
   absl::StatusOr<SharedBytes> Take(uint64_t handle);
-  // Waits for the handle and returns it without removing it. The deadline is for what nobody has promised.
-  absl::StatusOr<SharedBytes> Await(uint64_t handle, absl::Time deadline);
+  // Returns it without removing it; DEADLINE_EXCEEDED when it is not there, as after a wait for it, CANCELLED after
+  // Close.
+  absl::StatusOr<SharedBytes> Peek(uint64_t handle) const;
   void Delete(uint64_t handle);
   // Drops everything and wakes everybody.
   void Close();
@@ -54,12 +58,17 @@ class HostBuffers {
     SharedBytes bytes;
     absl::Status error;
   };
+  struct Wait {
+    OnArrival callback;
+    absl::Time deadline;
+  };
+  using Waits = absl::InlinedVector<Wait, 1>;  // of one handle
   absl::Status Insert(uint64_t handle, Entry entry);
 
   const int64_t capacity_bytes_;
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<uint64_t, OnArrival> waiting_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, Waits> waiting_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<uint64_t> promised_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,8 +1,9 @@
 #include "gangway/ifrt_proxy/host_buffers.h"
 
-#include <thread>
+#include <string>
+#include <vector>
 
-#include "absl/time/clock.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace gangway::ifrt_proxy {
@@ -10,13 +11,13 @@ namespace {
 
 SharedBytes Bytes(std::string text) { return std::make_shared<const std::string>(std::move(text)); }
 
-TEST(HostBuffersTest, TakeRemovesAndAwaitKeeps) {
+TEST(HostBuffersTest, TakeRemovesAndPeekKeeps) {
   HostBuffers buffers(100);
   ASSERT_TRUE(buffers.Store(1, Bytes("abc")).ok());
-  EXPECT_EQ(**buffers.Await(1, absl::Now()), "abc");
+  EXPECT_EQ(**buffers.Peek(1), "abc");
   EXPECT_EQ(**buffers.Take(1), "abc");
   EXPECT_EQ(buffers.Take(1).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(buffers.Await(1, absl::Now()).status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(buffers.Peek(1).status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST(HostBuffersTest, CapacityIsGivenBackWhenTaken) {
@@ -43,17 +44,35 @@ TEST(HostBuffersTest, ArrivalAndCloseWakeWhoeverWaits) {
   EXPECT_EQ(buffers.Store(3, Bytes("x")).code(), absl::StatusCode::kCancelled);
 }
 
-TEST(HostBuffersTest, WhatIsPromisedIsWaitedFor) {
+TEST(HostBuffersTest, EveryoneWhoWaitsForAHandleHears) {
+  HostBuffers buffers(100);
+  int woken = 0;
+  buffers.WhenStored(1, [&] { ++woken; });
+  buffers.WhenStored(1, [&] { ++woken; });
+  ASSERT_TRUE(buffers.Store(1, Bytes("")).ok());
+  EXPECT_EQ(woken, 2);
+}
+
+TEST(HostBuffersTest, WaitsEndByDeadlineUnlessPromised) {
   HostBuffers buffers(100);
   ASSERT_TRUE(buffers.Promise(1));
   EXPECT_FALSE(buffers.Promise(1)) << "twice";
-  std::thread reader([&] { EXPECT_EQ(**buffers.Await(1, absl::InfinitePast()), "abc"); });
-  ASSERT_TRUE(buffers.Store(1, Bytes("abc")).ok());
-  reader.join();
-  ASSERT_TRUE(buffers.Promise(2));
-  std::thread other([&] { EXPECT_TRUE(absl::IsCancelled(buffers.Await(2, absl::InfinitePast()).status())); });
+  const absl::Time now = absl::UnixEpoch();
+  std::vector<std::string> heard;
+  buffers.WhenStored(
+      1, [&] { heard.push_back("promised"); }, now);
+  buffers.WhenStored(
+      2, [&] { heard.push_back("late"); }, now);
+  buffers.WhenStored(
+      2, [&] { heard.push_back("has time"); }, now + absl::Seconds(1));
+  buffers.Expire(now);
+  EXPECT_THAT(heard, testing::ElementsAre("late"));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(buffers.Peek(2).status()));
+  ASSERT_TRUE(buffers.Store(2, Bytes("")).ok());
+  EXPECT_THAT(heard, testing::ElementsAre("late", "has time"));
   buffers.Close();
-  other.join();
+  EXPECT_THAT(heard, testing::ElementsAre("late", "has time", "promised"));
+  EXPECT_TRUE(absl::IsCancelled(buffers.Peek(1).status()));
 }
 
 TEST(HostBuffersTest, OnlySoMuchIsPromised) {

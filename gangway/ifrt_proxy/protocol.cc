@@ -185,6 +185,10 @@ tensorflow::StatusProto ToProto(const absl::Status& status) {
   return proto;
 }
 
+grpc::Status ToGrpc(const absl::Status& status) {
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
+}
+
 absl::Status FromProto(const tensorflow::StatusProto& status) {
   return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
 }

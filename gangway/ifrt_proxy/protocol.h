@@ -11,6 +11,7 @@
 #include "gangway/mesh/hlo_sharding.h"
 #include "gangway/mesh/sharding.h"
 #include "gangway/tensor/dtype.h"
+#include "grpcpp/support/status.h"
 #include "xla/python/ifrt/array_spec.pb.h"
 #include "xla/python/ifrt/dtype.pb.h"
 #include "xla/python/ifrt/sharding.pb.h"
@@ -34,6 +35,7 @@ absl::StatusOr<xla::ifrt::proxy::IfrtProxyVersion> NegotiateVersion(
     const xla::ifrt::proxy::IfrtProxyVersion& client_min, const xla::ifrt::proxy::IfrtProxyVersion& client_max);
 
 tensorflow::StatusProto ToProto(const absl::Status& status);
+grpc::Status ToGrpc(const absl::Status& status);
 absl::Status FromProto(const tensorflow::StatusProto& status);
 
 // kInvalid-free: string, opaque and unknown kinds are errors that name the kind.

@@ -13,6 +13,7 @@
 #include "absl/synchronization/notification.h"
 #include "gangway/base/status.h"
 #include "gangway/ifrt_proxy/callback_server.h"
+#include "gangway/ifrt_proxy/host_buffer_calls.h"
 #include "gangway/ifrt_proxy/inbox.h"
 #include "gangway/ifrt_proxy/outbox.h"
 #include "gangway/ifrt_proxy/protocol.h"
@@ -28,14 +29,9 @@ using namespace xla::ifrt::proxy;  // NOLINT: the service's messages
 
 constexpr char kSessionMetadata[] = "ifrt-proxy-grpc-ifrt-session-metadata-bin";
 constexpr char kStoreMetadata[] = "ifrt-proxy-grpc-host-buffer-store-metadata-bin";
-constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr char kBrokeOff[] = "broke off: the client is gone, or sent a message above --max-message";
 constexpr size_t kInboxCapacity = 4096;
 constexpr absl::Duration kLookupDeadline = absl::Minutes(10);
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
-}
 
 template <typename Message>
 absl::StatusOr<Message> ReadMetadata(const grpc::ServerContext& context, const char* key) {
@@ -113,8 +109,12 @@ class SessionTable {
   uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
+// Small and frequent calls take no thread of their own.
+using ServiceBase = GrpcIfrtService::WithCallbackMethod_HostBufferLookup<
+    GrpcIfrtService::WithCallbackMethod_HostBufferDelete<GrpcIfrtService::Service>>;
+
 // gRPC's threads run these; each stream keeps one while it lasts.
-class Service final : public GrpcIfrtService::Service {
+class Service final : public ServiceBase {
  public:
   Service(controller::Controller& controller, const Clock& clock, const ServerOptions& options)
       : controller_(controller), clock_(clock), options_(options), sessions_(options.max_sessions) {}
@@ -122,6 +122,7 @@ class Service final : public GrpcIfrtService::Service {
   // Lets sessions give up what they have waited for too long.
   void ExpireWaits() {
     for (const std::shared_ptr<Session>& session : sessions_.All()) {
+      session->host_buffers()->Expire(clock_.Now());
       controller_.loop().Post([session, now = clock_.Now()] { session->ExpireWait(now); });
     }
   }
@@ -161,28 +162,18 @@ class Service final : public GrpcIfrtService::Service {
     return ToGrpc(status);
   }
 
-  grpc::Status HostBufferLookup(grpc::ServerContext*, const GrpcHostBufferLookupRequest* request,
-                                grpc::ServerWriter<GrpcHostBufferLookupResponse>* writer) override {
-    auto buffers = sessions_.Buffers(request->session_id());
-    if (!buffers.ok()) return ToGrpc(buffers.status());
-    auto bytes = (*buffers)->Await(request->handle(), clock_.Now() + kLookupDeadline);
-    if (!bytes.ok()) return ToGrpc(bytes.status());
-    size_t at = 0;
-    do {  // an empty buffer still takes one message
-      GrpcHostBufferLookupResponse chunk;
-      chunk.set_data((*bytes)->substr(at, kChunkBytes));
-      at += kChunkBytes;
-      if (!writer->Write(chunk)) return grpc::Status::CANCELLED;
-    } while (at < (*bytes)->size());
-    return grpc::Status::OK;
+  LookupReactor* HostBufferLookup(grpc::CallbackServerContext*, const GrpcHostBufferLookupRequest* request) override {
+    return AnswerLookup(sessions_.Buffers(request->session_id()), request->handle(), clock_.Now() + kLookupDeadline);
   }
 
-  grpc::Status HostBufferDelete(grpc::ServerContext*, const GrpcHostBufferDeleteRequest* request,
-                                GrpcHostBufferDeleteResponse*) override {
+  grpc::ServerUnaryReactor* HostBufferDelete(grpc::CallbackServerContext* context,
+                                             const GrpcHostBufferDeleteRequest* request,
+                                             GrpcHostBufferDeleteResponse*) override {
     auto buffers = sessions_.Buffers(request->session_id());
-    if (!buffers.ok()) return ToGrpc(buffers.status());
-    (*buffers)->Delete(request->handle());
-    return grpc::Status::OK;
+    if (buffers.ok()) (*buffers)->Delete(request->handle());
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(ToGrpc(buffers.status()));
+    return reactor;
   }
 
   grpc::Status HostBufferReadFromDisk(grpc::ServerContext*, const GrpcHostBufferReadFromDiskRequest*,

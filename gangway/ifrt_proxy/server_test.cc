@@ -1,0 +1,166 @@
+#include "gangway/ifrt_proxy/server.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "gangway/base/strand.h"
+#include "gangway/ifrt_proxy/fake_controller.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "xla/python/ifrt_proxy/common/grpc_ifrt_service.grpc.pb.h"
+
+namespace gangway::ifrt_proxy {
+namespace {
+
+using namespace xla::ifrt::proxy;  // NOLINT: the service's messages
+
+// A call for a host buffer, without a thread of its own.
+class LookupCall final : public grpc::ClientReadReactor<GrpcHostBufferLookupResponse> {
+ public:
+  LookupCall(GrpcIfrtService::Stub& stub, uint64_t session, uint64_t handle) {
+    request_.set_session_id(session);
+    request_.set_handle(handle);
+    stub.async()->HostBufferLookup(&context_, &request_, this);
+    StartRead(&chunk_);
+    StartCall();
+  }
+  bool over() const { return done_.HasBeenNotified(); }
+  grpc::Status Await() {
+    if (done_.WaitForNotificationWithTimeout(absl::Seconds(60))) return status_;
+    context_.TryCancel();
+    done_.WaitForNotification();
+    return grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "the test waited long enough");
+  }
+  const std::string& bytes() const { return bytes_; }  // once it is over
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (!ok) return;
+    bytes_ += chunk_.data();
+    StartRead(&chunk_);
+  }
+  void OnDone(const grpc::Status& status) override {
+    status_ = status;
+    done_.Notify();
+  }
+
+  grpc::ClientContext context_;
+  GrpcHostBufferLookupRequest request_;
+  GrpcHostBufferLookupResponse chunk_;
+  std::string bytes_;
+  grpc::Status status_;
+  absl::Notification done_;
+};
+
+class ServerTest : public testing::Test {
+ protected:
+  ServerTest() {
+    auto server = StartServer(controller_, clock_, {});
+    EXPECT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    stub_ = GrpcIfrtService::NewStub(
+        grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials()));
+    context_.AddMetadata("ifrt-proxy-grpc-ifrt-session-metadata-bin", GrpcIfrtSessionMetadata().SerializeAsString());
+    stream_ = stub_->IfrtSession(&context_);
+    IfrtRequest request;
+    request.mutable_init_request();
+    IfrtResponse response;
+    EXPECT_TRUE(stream_->Write(request) && stream_->Read(&response));
+    session_ = response.init_response().session_id();
+  }
+  void CloseSession() {
+    if (stream_ == nullptr) return;
+    stream_->WritesDone();
+    EXPECT_TRUE(stream_->Finish().ok());
+    stream_.reset();
+  }
+  ~ServerTest() override { CloseSession(); }
+
+  void Store(uint64_t handle, const std::string& bytes) {
+    GrpcHostBufferStoreMetadata metadata;
+    metadata.set_session_id(session_);
+    metadata.set_handle(handle);
+    metadata.set_buffer_size(static_cast<int64_t>(bytes.size()));
+    grpc::ClientContext context;
+    context.AddMetadata("ifrt-proxy-grpc-host-buffer-store-metadata-bin", metadata.SerializeAsString());
+    GrpcHostBufferStoreResponse response;
+    auto writer = stub_->HostBufferStore(&context, &response);
+    GrpcHostBufferStoreRequest chunk;
+    chunk.set_data(bytes);
+    writer->Write(chunk);
+    writer->WritesDone();
+    grpc::Status status = writer->Finish();
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  }
+  std::unique_ptr<LookupCall> Lookup(uint64_t handle) { return std::make_unique<LookupCall>(*stub_, session_, handle); }
+
+  Strand loop_;
+  SystemClock clock_;
+  FakeController controller_{8, loop_};
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<GrpcIfrtService::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<IfrtRequest, IfrtResponse>> stream_;
+  uint64_t session_ = 0;
+};
+
+int Threads() {
+  using Tasks = std::filesystem::directory_iterator;
+  return static_cast<int>(std::distance(Tasks("/proc/self/task"), Tasks()));
+}
+
+TEST_F(ServerTest, LooksUpWhatIsStored) {
+  for (const std::string& bytes : {std::string(), std::string("abc"), std::string((3 << 20) + 1, 'x')}) {
+    Store(7, bytes);
+    auto lookup = Lookup(7);
+    const grpc::Status status = lookup->Await();
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_TRUE(lookup->bytes() == bytes) << bytes.size();
+    grpc::ClientContext context;
+    GrpcHostBufferDeleteRequest request;
+    request.set_session_id(session_);
+    request.set_handle(7);
+    GrpcHostBufferDeleteResponse response;
+    EXPECT_TRUE(stub_->HostBufferDelete(&context, request, &response).ok());
+  }
+}
+
+TEST_F(ServerTest, CallsThatWaitTakeNoThreads) {
+  constexpr int kCalls = 64;
+  Store(1, "");
+  EXPECT_TRUE(Lookup(1)->Await().ok());  // what the first call starts is there
+  const int before = Threads();
+  std::vector<std::unique_ptr<LookupCall>> lookups;
+  for (int i = 0; i < kCalls; ++i) lookups.push_back(Lookup(100 + i));
+  // All of them have arrived when one that came after them is answered.
+  EXPECT_TRUE(Lookup(1)->Await().ok());
+  EXPECT_LT(Threads(), before + kCalls / 2);
+  for (const auto& lookup : lookups) EXPECT_FALSE(lookup->over());
+  for (int i = 0; i < kCalls; ++i) Store(100 + i, absl::StrCat("value ", i));
+  for (int i = 0; i < kCalls; ++i) {
+    EXPECT_TRUE(lookups[i]->Await().ok());
+    EXPECT_EQ(lookups[i]->bytes(), absl::StrCat("value ", i));
+  }
+}
+
+TEST_F(ServerTest, TheEndOfTheSessionEndsItsCalls) {
+  auto lookup = Lookup(100);
+  CloseSession();
+  // It is told that the session is gone, or is going.
+  const grpc::StatusCode code = lookup->Await().error_code();
+  EXPECT_THAT(code, testing::AnyOf(grpc::StatusCode::CANCELLED, grpc::StatusCode::NOT_FOUND));
+}
+
+TEST_F(ServerTest, KnowsNoOtherSession) {
+  LookupCall lookup(*stub_, session_ + 1, 1);
+  EXPECT_EQ(lookup.Await().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+}  // namespace
+}  // namespace gangway::ifrt_proxy

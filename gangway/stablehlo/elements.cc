@@ -163,6 +163,8 @@ absl::StatusOr<DenseLiteral> ReadBools(Shape shape, absl::string_view data) {
 
 absl::StatusOr<DenseLiteral> ReadDense(Shape shape, absl::string_view data) {
   const DType dtype = shape.dtype();
+  // A splat keeps its value also where there is no element that has it.
+  if (shape.ElementCount() == 0 && static_cast<int64_t>(data.size()) == ByteWidth(dtype)) data = {};
   if (dtype == DType::kPred) return ReadBools(std::move(shape), data);
   DenseLiteral result{Literal(), std::move(shape), false};
   const int64_t width = ByteWidth(dtype);

@@ -93,3 +93,8 @@ def empty_arrays():
 def scalars():
     m = mesh(x=8)
     return jax.jit(lambda a, b: (a + b, a * 2.5, jnp.array([a, b])), out_shardings=on(m))(1.5, jnp.float32(2))
+
+
+def constants_without_elements():
+    empty = put(normal(8, 0).astype(jnp.float16), mesh(x=8), "x")
+    return jax.jit(lambda x: (jnp.spacing(x), jnp.nextafter(x, 1), x.sum()))(empty)

@@ -267,6 +267,18 @@ TEST_F(ExecutableTest, CompileAnswersWhenCompiledAndKeepsTheAssignmentsOrder) {
   EXPECT_TRUE(controller_.compile_request.options.propagate_to_output.at(0));
 }
 
+TEST_F(ExecutableTest, WithoutAnAssignmentItIsForTheFirstDevice) {
+  IfrtRequest request = CompileRequest();
+  xla::ifrt::XlaCompileOptionsProto options;
+  // Present and empty, as JAX's default options are.
+  options.mutable_compile_options()->mutable_executable_build_options()->mutable_device_assignment();
+  request.mutable_compile_request()->mutable_compile_options()->set_data(options.SerializeAsString());
+  controller_.program.Set(TwoDeviceProgram());
+  Call(request);
+  ASSERT_EQ(controller_.compile_request.devices.size(), 1);
+  EXPECT_EQ(controller_.compile_request.devices[0], controller::DeviceId(0));
+}
+
 TEST_F(ExecutableTest, OtherKindsOfProgramsAreRefused) {
   IfrtRequest request = CompileRequest();
   request.mutable_compile_request()->mutable_program()->set_type_name("xla::ifrt::HloProgram");

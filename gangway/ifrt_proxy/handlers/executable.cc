@@ -30,7 +30,7 @@ using controller::Program;
 // everything.
 absl::StatusOr<std::vector<DeviceId>> AssignedDevices(const xla::ExecutableBuildOptionsProto& build) {
   std::vector<DeviceId> devices;
-  if (!build.has_device_assignment()) {
+  if (build.device_assignment().computation_devices().empty()) {
     devices.push_back(DeviceId(static_cast<int32_t>(build.device_ordinal() < 0 ? 0 : build.device_ordinal())));
     return devices;
   }

@@ -96,5 +96,7 @@ def scalars():
 
 
 def constants_without_elements():
-    empty = put(normal(8, 0).astype(jnp.float16), mesh(x=8), "x")
-    return jax.jit(lambda x: (jnp.spacing(x), jnp.nextafter(x, 1), x.sum()))(empty)
+    m = mesh(x=8)
+    empty = put(normal(8, 0).astype(jnp.float16), m, "x")
+    f = jax.jit(lambda x: (jnp.spacing(x), jnp.nextafter(x, 1), x.sum()), out_shardings=(on(m, "x"), on(m, "x"), on(m)))
+    return f(empty)

@@ -174,6 +174,7 @@ class Compilation {
     DropSinks(lowered.get());
     GW_RETURN_IF_ERROR(passes::RunFlattenDots(*lowered).status());
     if (options_.host_collectives) {
+      GW_RETURN_IF_ERROR(passes::RunIntegerExtremes(*lowered).status());
       GW_RETURN_IF_ERROR(HostCollectives(lowered.get()));
       // The plugin runs it on one device; the partitions meet in the collective library.
       lowered->config().num_partitions = 1;

@@ -26,6 +26,7 @@ constexpr Pass kPasses[] = {
     {"loop-scattered-einsums", "pass sums on part by part instead of scattering them", RunLoopScatteredEinsums},
     {"combine-collectives", "join independent all-reduces and all-gathers of the same groups", RunCombineCollectives},
     {"flatten-dots", "join neighbouring dimensions of dots that play the same part", RunFlattenDots},
+    {"integer-extremes", "take maxima and minima of floats as integers, which keeps NaN", RunIntegerExtremes},
 };
 
 }  // namespace

@@ -53,6 +53,8 @@ absl::StatusOr<bool> RunCombineCollectives(hlo::Module& module);
 // Neighbouring dimensions of a dot that play the same part become one, and a dot that is transposed gets its operands
 // in the other order. For the program that a plugin compiles.
 absl::StatusOr<bool> RunFlattenDots(hlo::Module& module);
+// Maxima and minima of floats along dimensions become those of integers. For the program that a CPU's plugin compiles.
+absl::StatusOr<bool> RunIntegerExtremes(hlo::Module& module);
 
 using PassFunction = absl::StatusOr<bool> (*)(hlo::Module&);
 struct Pass {

@@ -24,8 +24,10 @@ bool ReplaceIn(hlo::Computation* computation, hlo::Opcode opcode,
 
 bool ReplaceEach(hlo::Module& module, hlo::Opcode opcode,
                  absl::FunctionRef<bool(hlo::Instruction*, hlo::Builder&)> replace) {
+  std::vector<hlo::Computation*> computations;  // a replacement may add some
+  for (const auto& computation : module.computations()) computations.push_back(computation.get());
   bool changed = false;
-  for (const auto& computation : module.computations()) changed |= ReplaceIn(computation.get(), opcode, replace);
+  for (hlo::Computation* computation : computations) changed |= ReplaceIn(computation, opcode, replace);
   return changed;
 }
 

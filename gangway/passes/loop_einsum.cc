@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "gangway/hlo/builder.h"
-#include "gangway/hlo/channel.h"
 #include "gangway/hlo/replica_groups.h"
 #include "gangway/passes/device_ring.h"
 #include "gangway/passes/dimension_list.h"
+#include "gangway/passes/loop_each_einsum.h"
 
 namespace gangway::passes {
 namespace {
@@ -162,23 +162,7 @@ std::optional<GatheredEinsum> AsGatheredEinsum(Instruction* dot) {
 }
 
 absl::StatusOr<bool> LoopEinsums(hlo::Module& module, const std::function<bool(const GatheredEinsum&)>& worthwhile) {
-  if (module.config().num_replicas != 1) return false;
-  int64_t next_channel = hlo::FirstFreeChannel(module);
-  bool changed = false;
-  for (Computation* computation : module.PostOrder()) {
-    std::vector<GatheredEinsum> chosen;
-    for (const auto& instruction : computation->instructions()) {
-      const auto einsum = AsGatheredEinsum(instruction.get());
-      if (einsum && worthwhile(*einsum)) chosen.push_back(*einsum);
-    }
-    for (const GatheredEinsum& einsum : chosen) EinsumLoop(einsum, &next_channel).Emit();
-    if (chosen.empty()) continue;
-    computation->RemoveDead();
-    computation->SortTopologically();
-    changed = true;
-  }
-  if (changed) module.SortComputations();
-  return changed;
+  return LoopEachEinsum<EinsumLoop>(module, AsGatheredEinsum, worthwhile);
 }
 
 absl::StatusOr<bool> RunLoopEinsums(hlo::Module& module) {

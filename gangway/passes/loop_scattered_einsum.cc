@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "gangway/hlo/builder.h"
-#include "gangway/hlo/channel.h"
 #include "gangway/hlo/replica_groups.h"
 #include "gangway/passes/device_ring.h"
 #include "gangway/passes/dimension_list.h"
+#include "gangway/passes/loop_each_einsum.h"
 
 namespace gangway::passes {
 namespace {
@@ -167,23 +167,7 @@ std::optional<ScatteredEinsum> AsScatteredEinsum(Instruction* scatter) {
 
 absl::StatusOr<bool> LoopScatteredEinsums(hlo::Module& module,
                                           const std::function<bool(const ScatteredEinsum&)>& worthwhile) {
-  if (module.config().num_replicas != 1) return false;
-  int64_t next_channel = hlo::FirstFreeChannel(module);
-  bool changed = false;
-  for (Computation* computation : module.PostOrder()) {
-    std::vector<ScatteredEinsum> chosen;
-    for (const auto& instruction : computation->instructions()) {
-      const auto einsum = AsScatteredEinsum(instruction.get());
-      if (einsum && worthwhile(*einsum)) chosen.push_back(*einsum);
-    }
-    for (const ScatteredEinsum& einsum : chosen) ScatterLoop(einsum, &next_channel).Emit();
-    if (chosen.empty()) continue;
-    computation->RemoveDead();
-    computation->SortTopologically();
-    changed = true;
-  }
-  if (changed) module.SortComputations();
-  return changed;
+  return LoopEachEinsum<ScatterLoop>(module, AsScatteredEinsum, worthwhile);
 }
 
 absl::StatusOr<bool> RunLoopScatteredEinsums(hlo::Module& module) {

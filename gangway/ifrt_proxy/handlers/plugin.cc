@@ -17,14 +17,14 @@ using controller::ArraySpec;
 
 absl::StatusOr<std::vector<ArrayId>> Follow(Session& session, const ReshardOrder& order,
                                             const std::vector<ArrayId>& inputs) {
-  std::vector<ArraySpec> specs;
-  for (size_t i = 0; i < inputs.size() && i < order.to.size(); ++i) {
-    GW_ASSIGN_OR_RETURN(const ArraySpec* from, session.controller().Spec(inputs[i]));
-    GW_ASSIGN_OR_RETURN(specs.emplace_back(), MakeArraySpec(from->dtype, from->dims, order.to[i]));
-  }
   if (inputs.size() != order.to.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("reshardRequest: ", inputs.size(), " arrays for ", order.to.size(), " shardings"));
+  }
+  std::vector<ArraySpec> specs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    GW_ASSIGN_OR_RETURN(const ArraySpec* from, session.controller().Spec(inputs[i]));
+    GW_ASSIGN_OR_RETURN(specs.emplace_back(), MakeArraySpec(from->dtype, from->dims, order.to[i]));
   }
   return Resharded(session, inputs, std::move(specs), order.donate);
 }
@@ -86,7 +86,9 @@ void HandleExecutePlugin(Session& session, const ReshardOrder& order,
                          const wire::LoadedExecutableExecuteRequest& request, const Reply& reply) {
   auto execute = [&]() -> absl::StatusOr<std::vector<ArrayId>> {
     GW_ASSIGN_OR_RETURN(auto inputs, session.Arrays(request.args_handles()));
-    return Follow(session, order, inputs);
+    auto outputs = Follow(session, order, inputs);
+    if (!outputs.ok()) return session.CauseOf(outputs.status(), inputs);
+    return outputs;
   };
   auto outputs = execute();
   if (!outputs.ok()) return FailExecution(session, request, outputs.status(), reply);

@@ -1,6 +1,8 @@
 """What the checks of `gangway run` cost: steps/s of examples/train_transformer.py with each of them and with none.
 
-The runs take turns; a line of JSON for each, then each check's median beside that of the runs without.
+The runs take turns; a line of JSON for each, then each check beside the runs without: the median of the ratios within a
+round. What the comparison of replicas takes is also told from its own runs, where nothing else changes: by how much the
+steps around a checked one are longer than the others, as a share of the ten steps that it serves.
 """
 
 import argparse
@@ -12,19 +14,30 @@ import tempfile
 from side_by_side import ROOT, emit, measure
 
 EXAMPLE = ROOT / "examples" / "train_transformer.py"
+REPLICAS_EVERY = 10
 CHECKS = {
     "none": (),
-    "replicas": ("--check-replicas",),  # at every tenth run of a program
+    "replicas": (f"--check-replicas={REPLICAS_EVERY}",),
     "nans": ("--check-nans",),
     "deterministic": ("--deterministic",),
 }
 
 
-def steps_per_second(check, args, folder):
+def share_of_comparing(known):
+    """Of ten steps' time, what one comparison took; `known`: when each step's loss was known."""
+    steps = [after - before for before, after in zip(known, known[1:])]
+    around = [range(run - 1, run + 2) for run in range(REPLICAS_EVERY, len(steps) - 1, REPLICAS_EVERY)]
+    touched = {step for of_run in around for step in of_run}
+    usual = statistics.median(took for step, took in enumerate(steps) if step not in touched and step > 1)
+    more = [sum(steps[step] - usual for step in of_run) for of_run in around]
+    return statistics.median(more) / (REPLICAS_EVERY * usual)
+
+
+def train(check, args, folder):
     figures = folder / "figures.json"
     arguments = [EXAMPLE, "--steps", args.steps, "--out", folder, "--json", figures, *args.example_arguments]
     measure("gangway", args.devices, arguments, args.timeout, cluster=CHECKS[check])
-    return json.loads(figures.read_text())["steps_per_s"]
+    return json.loads(figures.read_text())
 
 
 def main():
@@ -37,16 +50,22 @@ def main():
     parser.add_argument("example_arguments", nargs="*", help="for the example, after --")
     args = parser.parse_args()
 
-    found = {check: [] for check in dict.fromkeys(["none", *args.checks])}
+    speeds = {check: [] for check in dict.fromkeys(["none", *args.checks])}
+    comparing = []
     with tempfile.TemporaryDirectory() as folder:
         for round_number in range(args.rounds):
-            for check, speeds in found.items():
-                speeds.append(steps_per_second(check, args, pathlib.Path(folder)))
-                emit(bench="checks", check=check, round=round_number, steps_per_s=speeds[-1])
-    unchecked = statistics.median(found.pop("none"))
-    for check, speeds in found.items():
-        speed = statistics.median(speeds)
-        emit(bench="checks", check=check, unchecked=unchecked, checked=speed, ratio=speed / unchecked)
+            for check, found in speeds.items():
+                figures = train(check, args, pathlib.Path(folder))
+                found.append(figures["steps_per_s"])
+                emit(bench="checks", check=check, round=round_number, steps_per_s=found[-1])
+                if check == "replicas":
+                    comparing.append(share_of_comparing(figures["losses_known_s"]))
+    unchecked = speeds.pop("none")
+    for check, found in speeds.items():
+        ratios = [checked / of_round for checked, of_round in zip(found, unchecked)]
+        emit(bench="checks", check=check, rounds=ratios, ratio=statistics.median(ratios))
+    if comparing:
+        emit(bench="checks", figure="share_of_ten_steps", rounds=comparing, share=statistics.median(comparing))
 
 
 if __name__ == "__main__":

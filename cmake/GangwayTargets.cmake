@@ -27,6 +27,13 @@ if(GANGWAY_MOLD)
   target_link_options(gangway_options INTERFACE -fuse-ld=mold)
 endif()
 
+# What executables allocate with (decision 16); sanitizers bring an allocator of their own.
+add_library(gangway_allocator INTERFACE)
+if(NOT GANGWAY_SANITIZE)
+  find_library(GANGWAY_JEMALLOC libjemalloc.a REQUIRED)
+  target_link_libraries(gangway_allocator INTERFACE ${GANGWAY_JEMALLOC} Threads::Threads ${CMAKE_DL_LIBS} m)
+endif()
+
 # The compiler column: values and functions, no thread, no clock (shared/design.md).
 set(GANGWAY_UNTHREADED_LIBRARIES
   tensor mesh mesh_proto hlo eval stablehlo bytecode rules propagate passes cost partition compile explain)

@@ -292,6 +292,7 @@ def main():
         figures = {
             "steps": args.steps,
             "losses": losses,
+            "losses_known_s": [time - times[0] for time in times],
             "steps_per_s": speed,
             "tokens_per_s": speed * config.batch * config.sequence,
             "first_step_s": times[0] - start,

@@ -16,18 +16,15 @@ constexpr size_t kMost = 24;
 
 // One dimension's axes taken from wherever they are in `sharding` and put on `dim`, in front of nothing else.
 Sharding WithAxesOn(Sharding sharding, int64_t dim, const AxisList& axes) {
-  const auto overlaps = [&](const AxisRef& ref) { return Overlaps(axes, ref); };
-  for (DimSharding& of_dim : sharding.dims) std::erase_if(of_dim.axes, overlaps);
-  std::erase_if(sharding.replicated, overlaps);
+  for (DimSharding& of_dim : sharding.dims) RemoveOverlapping(&of_dim.axes, axes);
+  RemoveOverlapping(&sharding.replicated, axes);
   AxisList& there = sharding.dims[dim].axes;
   there.insert(there.end(), axes.begin(), axes.end());
   return sharding;
 }
 
 Sharding WithoutAxes(Sharding sharding, const AxisList& axes) {
-  for (DimSharding& of_dim : sharding.dims) {
-    std::erase_if(of_dim.axes, [&](const AxisRef& ref) { return Overlaps(axes, ref); });
-  }
+  for (DimSharding& of_dim : sharding.dims) RemoveOverlapping(&of_dim.axes, axes);
   return sharding;
 }
 

@@ -50,6 +50,11 @@ int64_t ProductOf(const AxisList& axes) {
   return product;
 }
 
+void RemoveOverlapping(AxisList* list, const AxisList& axes) {
+  list->erase(std::remove_if(list->begin(), list->end(), [&](const AxisRef& ref) { return Overlaps(axes, ref); }),
+              list->end());
+}
+
 void MergeSubAxes(AxisList* axes) {
   size_t kept = 0;
   for (size_t i = 0; i < axes->size(); ++i) {

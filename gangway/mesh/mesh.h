@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -69,8 +70,8 @@ struct AxisRef {
   }
 };
 
-// Major to minor.
-using AxisList = std::vector<AxisRef>;
+// Major to minor. Nearly all lists have one entry or none: those take no memory of their own.
+using AxisList = absl::InlinedVector<AxisRef, 1>;
 
 AxisRef FullAxis(const Mesh& mesh, int axis);
 bool IsFullAxis(const Mesh& mesh, const AxisRef& ref);
@@ -79,6 +80,7 @@ bool Overlaps(const AxisList& list, const AxisRef& ref);
 bool Contains(const AxisList& list,
               const AxisRef& ref);  // every position part of `ref` is covered by one entry of the list
 int64_t ProductOf(const AxisList& axes);
+void RemoveOverlapping(AxisList* list, const AxisList& axes);  // the entries that overlap any of `axes`
 // Joins neighbours that are adjacent parts of one axis ("x":(1)2,"x":(2)2 -> "x" of size 4) in place.
 void MergeSubAxes(AxisList* axes);
 // Longest common major prefix, splitting sub-axes where that helps: {x} and {x:(1)2} share {x:(1)2}.

@@ -92,7 +92,7 @@ void CanonicalizeIota(std::vector<int64_t>* reshape, std::vector<int>* perm) {
 
 // The device order in which `axes` (all of the mesh's parts, transposed) are row-major.
 void SetDeviceOrder(const Mesh& mesh, const AxisList& axes, TileAssignment* tiles) {
-  std::vector<AxisRef> by_mesh = axes;
+  AxisList by_mesh = axes;
   std::sort(by_mesh.begin(), by_mesh.end());
   for (const AxisRef& ref : by_mesh) tiles->iota_reshape.push_back(ref.size);
   for (const AxisRef& ref : axes) {

@@ -15,7 +15,7 @@ hlo::ReplicaGroupList GroupsOver(const Mesh& mesh, const AxisList& axes) {
     return list;
   }
   // Mesh axes cut at the ends of `axes`, then the members' parts moved last.
-  std::vector<AxisRef> parts;
+  AxisList parts;
   for (int a = 0; a < mesh.rank(); ++a) {
     std::vector<int64_t> ends = {mesh.axis_size(a)};
     for (const AxisRef& ref : axes) {

@@ -26,9 +26,9 @@ inline constexpr int8_t kLocal = -1;
 // x:(2)2, y and afterwards by y, x:(1)2, x:(2)2.
 struct DigitView {
   MeshRef mesh;
-  std::vector<AxisRef> atoms;  // every axis part either sharding names, in mesh order
-  std::vector<Digit> digits;   // dimension by dimension, major to minor
-  DimVector padded;            // extents the digits divide; at least those of the array
+  AxisList atoms;             // every axis part either sharding names, in mesh order
+  std::vector<Digit> digits;  // dimension by dimension, major to minor
+  DimVector padded;           // extents the digits divide; at least those of the array
   Holders from, to;
   uint32_t unreduced_from = 0;  // bit per atom
   uint32_t unreduced_to = 0;

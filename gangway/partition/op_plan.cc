@@ -290,12 +290,6 @@ class OpPlanner {
     return false;
   }
 
-  // Takes axes away that another factor gets.
-  static void Evict(const AxisList& taken, AxisList* axes) {
-    axes->erase(std::remove_if(axes->begin(), axes->end(), [&](const AxisRef& ref) { return Overlaps(taken, ref); }),
-                axes->end());
-  }
-
   // Improves one factor at a time from each value's own sharding.
   void Descend() {
     std::vector<std::vector<AxisList>> starts = {std::vector<AxisList>(rule_.factors.size())};
@@ -315,7 +309,7 @@ class OpPlanner {
         for (size_t f = 0; f < axes.size(); ++f) {
           for (const AxisList& candidate : candidates_[f]) {
             std::vector<AxisList> next = axes;
-            for (AxisList& list : next) Evict(candidate, &list);
+            for (AxisList& list : next) RemoveOverlapping(&list, candidate);  // another factor gets them
             next[f] = candidate;
             const double next_cost = Consider(next, cost);
             if (next_cost < cost) {

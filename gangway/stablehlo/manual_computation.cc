@@ -1,6 +1,5 @@
 #include "gangway/stablehlo/manual_computation.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace gangway::stablehlo {
@@ -13,12 +12,9 @@ bool IsManual(const ManualAxes& manual, const AxisRef& axis) { return Overlaps(m
 
 // What is left of the sharding inside: the manual axes no longer split dimensions.
 Sharding LocalSharding(Sharding full, const ManualAxes& manual) {
-  const auto erase = [&](AxisList& axes) {
-    std::erase_if(axes, [&](const AxisRef& axis) { return IsManual(manual, axis); });
-  };
-  for (DimSharding& dim : full.dims) erase(dim.axes);
-  erase(full.replicated);
-  erase(full.unreduced);
+  for (DimSharding& dim : full.dims) RemoveOverlapping(&dim.axes, manual.axes);
+  RemoveOverlapping(&full.replicated, manual.axes);
+  RemoveOverlapping(&full.unreduced, manual.axes);
   full.manual = manual.axes;
   return full;
 }

@@ -50,6 +50,7 @@ struct ArraySpec {
   std::vector<DimVector> shard_dims;  // one for all devices, or one per device
   std::optional<Sharding> sharding;   // over positions of `devices`; absent when only the shard shapes are known
   std::string memory_kind;            // "" is the devices' default
+  bool holds_strings = false;         // each shard is the bytes of its strings, as many as these are; nobody computes
 };
 
 // One host buffer of a new array and which devices (indices into ArraySpec::devices) get a copy of it. Bytes are dense

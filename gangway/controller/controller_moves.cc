@@ -41,10 +41,10 @@ absl::StatusOr<ArrayId> RuntimeController::Assemble(SessionId session, ArraySpec
     GW_ASSIGN_OR_RETURN_WITH(ArrayRecord * part, UsableArray(parts[i]), absl::StrCat("assembling part ", i));
     const ArraySpec& of_part = part->layout->spec;
     if (of_part.devices.size() != 1 || of_part.devices[0] != layout->spec.devices[i] ||
-        of_part.dtype != layout->spec.dtype) {
-      return absl::InvalidArgumentError(absl::StrCat("part ", i, " of an assembled array must be one ",
-                                                     DTypeName(layout->spec.dtype), " shard on device ",
-                                                     layout->spec.devices[i].value()));
+        of_part.dtype != layout->spec.dtype || of_part.holds_strings != layout->spec.holds_strings) {
+      const absl::string_view type = layout->spec.holds_strings ? "string" : DTypeName(layout->spec.dtype);
+      return absl::InvalidArgumentError(absl::StrCat("part ", i, " of an assembled array must be one ", type,
+                                                     " shard on device ", layout->spec.devices[i].value()));
     }
     moves.push_back({parts[i], 0, static_cast<int>(i)});
   }
@@ -76,6 +76,7 @@ absl::StatusOr<ArrayId> RuntimeController::ViewShard(SessionId session, ArrayId 
   spec.devices = {whole.spec.devices[shard]};
   spec.shard_dims = {spec.dims};
   spec.memory_kind = whole.spec.memory_kind;
+  spec.holds_strings = whole.spec.holds_strings;
   GW_ASSIGN_OR_RETURN(std::shared_ptr<const Layout> layout, MakeLayout(std::move(spec)));
   GW_ASSIGN_OR_RETURN(ArrayId view, MoveShards(session, std::move(layout), {{id, shard, 0}}, "part of an array"));
   ArrayRecord& record = *arrays_[view];
@@ -114,6 +115,7 @@ absl::StatusOr<ArrayId> RuntimeController::Remap(SessionId session, ArrayId id, 
   GW_CHECK(loop_->InLoop());
   GW_ASSIGN_OR_RETURN_WITH(ArrayRecord * array, UsableArray(id), "remap");
   const ArraySpec& from = array->layout->spec;
+  if (from.holds_strings) return absl::UnimplementedError("an array of strings is not seen in another shape");
   if (spec.devices != from.devices || spec.dtype != from.dtype) {
     return absl::InvalidArgumentError("a remapped array keeps its devices and element type");
   }
@@ -192,7 +194,8 @@ absl::StatusOr<ArrayId> RuntimeController::MoveShards(SessionId session, std::sh
     ShareMemory(source, *arrays_[id]);
     const std::shared_ptr<SharedShard>& shard = source.Share(move.from_position);
     std::shared_ptr<SharedShard>& view = arrays_[id]->Share(move.to_position);
-    if (semantics == CopySemantics::kCopy) {
+    // Natively no two arrays hold the same strings.
+    if (semantics == CopySemantics::kCopy || layout->spec.holds_strings) {
       view->bytes = shard->bytes;
     } else {
       view = shard;

@@ -32,6 +32,7 @@ absl::StatusOr<ArrayId> RuntimeController::Reshard(SessionId session, ArrayId id
   GW_ASSIGN_OR_RETURN_WITH(ArrayRecord * array, UsableArray(id), "reshard");
   const std::shared_ptr<const Layout> from = array->layout;
   if (absl::Status error = ErrorOf(*array); !error.ok()) return MakeErrorArray(session, spec, std::move(error));
+  if (from->spec.holds_strings) return absl::UnimplementedError("an array of strings is not split in another way");
   GW_ASSIGN_OR_RETURN_WITH(std::shared_ptr<const Layout> to, MakeLayout(std::move(spec)), "reshard");
   auto distance = [&](int source, int target) {
     const DeviceId a = from->spec.devices[source], b = to->spec.devices[target];

@@ -68,7 +68,8 @@ class FakeController final : public controller::Controller {
     const Array whole = arrays_.at(id);
     if (whole.shards.empty()) return absl::InvalidArgumentError("no such shard");
     ArraySpec spec = whole.spec;
-    spec.dims = spec.shard_dims[0];
+    spec.dims = spec.shard_dims.size() == 1 ? spec.shard_dims[0] : spec.shard_dims[shard];
+    spec.shard_dims = {spec.dims};
     spec.devices = {whole.spec.devices[shard]};
     return Add({session, std::move(spec), {whole.shards[shard]}, {}, false});
   }

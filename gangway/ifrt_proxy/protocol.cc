@@ -194,6 +194,10 @@ absl::Status FromProto(const tensorflow::StatusProto& status) {
 }
 
 absl::StatusOr<DType> FromProto(const DTypeProto& dtype) {
+  if (dtype.kind() == DTypeProto::KIND_STRING) {
+    return absl::UnimplementedError(
+        "arrays of strings are made, copied whole, joined, taken apart and read, and nothing else");
+  }
   for (const KindPair& pair : kDiffering) {
     if (pair.kind == dtype.kind()) return pair.dtype;
   }

@@ -1,9 +1,15 @@
 #include "gangway/ifrt_proxy/sealed_program.h"
 
+#include <algorithm>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "gangway/base/mix.h"
 #include "gangway/ifrt_proxy/protocol.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "xla/python/pjrt_ifrt/xla_compiler.pb.h"
 
 namespace gangway::ifrt_proxy {
 namespace {
@@ -21,7 +27,42 @@ absl::string_view TakeLine(absl::string_view* text) {
   return line;
 }
 
+// The same in every process.
+uint64_t HashOf(absl::string_view bytes, uint64_t seed) {
+  uint64_t hash = Mix(seed, bytes.size());
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), sizeof hash))) {
+    uint64_t word = 0;
+    std::copy_n(bytes.data(), std::min(bytes.size(), sizeof word), reinterpret_cast<char*>(&word));
+    hash = Mix(hash, word);
+  }
+  return hash;
+}
+
+// Options that mean the same are written the same, by whomever.
+std::string Canonical(const xla::ifrt::Serialized& options) {
+  xla::ifrt::XlaCompileOptionsProto parsed;
+  if (!parsed.ParseFromString(options.data())) return options.data();
+  std::string text;
+  google::protobuf::io::StringOutputStream stream(&text);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  parsed.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return text;
+}
+
 }  // namespace
+
+std::string FingerprintOf(const CompileRequest& request) {
+  const std::string options = Canonical(request.compile_options());
+  std::string fingerprint;
+  for (uint64_t seed : {1, 2}) {
+    uint64_t hash = HashOf(options, HashOf(request.program().data(), seed));
+    for (const std::string& callback : request.host_callbacks()) hash = HashOf(callback, hash);
+    absl::StrAppend(&fingerprint, absl::Hex(hash, absl::kZeroPad16));
+  }
+  return fingerprint;
+}
 
 absl::StatusOr<std::string> Seal(const CompileRequest& request) {
   if (request.host_callbacks_size() > 0) {

@@ -17,6 +17,9 @@ namespace gangway::ifrt_proxy {
 inline constexpr char kSealOption[] = "gangway_seal";
 inline constexpr char kOpenOption[] = "gangway_open";
 
+// The same for programs compiled from the same with the same options for the same devices, sealed in between or not.
+std::string FingerprintOf(const xla::ifrt::proxy::CompileRequest& request);
+
 // What it was compiled from, behind lines of text that say so, of which Gangway and how many bytes. UNIMPLEMENTED when
 // the program calls functions of its client's process.
 absl::StatusOr<std::string> Seal(const xla::ifrt::proxy::CompileRequest& request);

@@ -293,6 +293,14 @@ absl::StatusOr<Executable*> Session::FindExecutable(uint64_t handle) {
   return it->second.get();
 }
 
+absl::StatusOr<Executable*> Session::FindExecutable(absl::string_view fingerprint) {
+  for (const auto& [handle, executable] : executables_) {
+    if (executable->fingerprint == fingerprint) return executable.get();
+  }
+  return absl::NotFoundError(
+      absl::StrCat("session ", options_.session_id, ": no executable with fingerprint ", fingerprint.substr(0, 64)));
+}
+
 void Session::ForgetExecutable(uint64_t handle) {
   auto it = executables_.find(handle);
   if (it == executables_.end()) return;

@@ -55,7 +55,7 @@ struct Executable {
   std::vector<uint64_t> host_callbacks;                // what the client calls them
   // As it came, should the client want to keep the program.
   std::shared_ptr<const xla::ifrt::proxy::CompileRequest> request = nullptr;
-  std::string fingerprint = "";                           // for the client; empty: made of name and handle
+  std::string fingerprint = "";                           // for the client
   std::shared_ptr<const ReshardOrder> reshard = nullptr;  // in place of a program
 };
 
@@ -109,6 +109,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   uint64_t NameExecutable(Executable executable);
   absl::StatusOr<Executable*> FindExecutable(uint64_t handle);
+  // Any of that fingerprint.
+  absl::StatusOr<Executable*> FindExecutable(absl::string_view fingerprint);
   void ForgetExecutable(uint64_t handle);
 
  private:

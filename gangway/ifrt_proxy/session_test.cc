@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "xla/python/ifrt/sharding_serdes.pb.h"
+#include "xla/python/ifrt_proxy/common/array_util.pb.h"
 #include "xla/python/pjrt_ifrt/xla_compiler.pb.h"
 
 namespace gangway::ifrt_proxy {
@@ -214,6 +215,59 @@ TEST_F(SessionTest, RemapByDevices) {
   EXPECT_EQ(response.response_metadata().status().message(), "remap plan: an array has no shard on device 5");
 }
 
+// Clients send and read strings as one message, whose fields are the elements.
+std::string Strings(const std::vector<std::string>& strings) {
+  xla::ifrt::proto::StringArrayContents contents;
+  for (const std::string& string : strings) contents.add_strings(string);
+  return contents.SerializeAsString();
+}
+
+TEST_F(SessionTest, StringsGoInAndOutWhateverTheirLengths) {
+  for (uint64_t handle : {1, 2}) {
+    const std::string text = Strings({handle == 1 ? "a" : "", "a longer one"});
+    ASSERT_TRUE(buffers_->Store(9, std::make_shared<const std::string>(text)).ok());
+    IfrtRequest request = MakeArrayRequest(handle, 9, {1, 2});
+    auto* make = request.mutable_make_array_from_host_buffer_request();
+    make->mutable_dtype()->set_kind(xla::ifrt::DTypeProto::KIND_STRING);
+    *make->mutable_sharding() = OnDevice(static_cast<int>(handle));
+    EXPECT_EQ(Call(request).response_metadata().status().message(), "");
+    EXPECT_EQ(CopyToHost(handle, 70 + handle).response_metadata().status().message(), "");
+    EXPECT_EQ(**buffers_->Take(70 + handle), text);
+  }
+  IfrtRequest request;
+  auto* join = request.mutable_assemble_array_from_single_device_arrays_request();
+  join->mutable_dtype()->set_kind(xla::ifrt::DTypeProto::KIND_STRING);
+  for (int64_t dim : {2, 2}) join->mutable_shape()->add_dims(dim);
+  xla::ifrt::ConcreteEvenShardingProto halves;
+  for (int device : {1, 2}) halves.mutable_devices()->add_device_ids(device);
+  for (int64_t dim : {1, 2}) halves.mutable_shard_shape()->add_dims(dim);
+  join->mutable_sharding()->mutable_serialized_sharding()->set_type_name("xla::ifrt::ConcreteEvenSharding");
+  join->mutable_sharding()->mutable_serialized_sharding()->set_data(halves.SerializeAsString());
+  for (uint64_t part : {1, 2}) join->add_single_device_array_handles(part);
+  join->set_result_handle(3);
+  EXPECT_EQ(Call(request).response_metadata().status().message(), "");
+  EXPECT_THAT(CopyToHost(3, 80).response_metadata().status().message(), HasSubstr("fully replicated"));
+  IfrtRequest apart;
+  apart.mutable_disassemble_into_single_device_arrays_request()->set_array_handle(3);
+  for (uint64_t handle : {4, 5}) {
+    apart.mutable_disassemble_into_single_device_arrays_request()->add_result_handles(handle);
+  }
+  Call(apart);
+  EXPECT_EQ(CopyToHost(5, 81).response_metadata().status().message(), "");
+  EXPECT_EQ(**buffers_->Take(81), Strings({"", "a longer one"}));
+}
+
+TEST_F(SessionTest, WhatAreNotThatManyStringsIsRefused) {
+  for (const std::string& bytes : {Strings({"one"}), std::string("\xff")}) {
+    ASSERT_TRUE(buffers_->Store(9, std::make_shared<const std::string>(bytes)).ok());
+    IfrtRequest request = MakeArrayRequest(1, 9, {2});
+    request.mutable_make_array_from_host_buffer_request()->mutable_dtype()->set_kind(
+        xla::ifrt::DTypeProto::KIND_STRING);
+    EXPECT_THAT(Call(request).response_metadata().status().message(), HasSubstr("strings"));
+    EXPECT_THAT(CopyToHost(1, 70).response_metadata().status().message(), HasSubstr("strings"));
+  }
+}
+
 class ExecutableTest : public SessionTest {
  protected:
   IfrtRequest CompileRequest() {
@@ -290,7 +344,8 @@ TEST_F(ExecutableTest, OtherKindsOfProgramsAreRefused) {
 }
 
 TEST_F(ExecutableTest, AProgramIsSealedAndOpened) {
-  const uint64_t executable = Compile();
+  controller_.program.Set(TwoDeviceProgram());
+  const std::string fingerprint = Call(CompileRequest()).compile_response().fingerprint_value();
   auto with_option = [&](const char* name, const std::string& value) {
     IfrtRequest request = CompileRequest();
     auto* compile = request.mutable_compile_request();
@@ -300,16 +355,16 @@ TEST_F(ExecutableTest, AProgramIsSealedAndOpened) {
     compile->mutable_compile_options()->set_data(options.SerializeAsString());
     return request;
   };
-  const IfrtResponse sealed = Call(with_option(kSealOption, absl::StrCat("jit_f.", executable)));
+  const IfrtResponse sealed = Call(with_option(kSealOption, fingerprint));
   EXPECT_EQ(controller_.compile_request.artifact, "nothing");
   const std::string bytes = sealed.compile_response().fingerprint_value();
-  Call(with_option(kOpenOption, absl::Base64Escape(bytes)));
+  const IfrtResponse opened = Call(with_option(kOpenOption, absl::Base64Escape(bytes)));
+  EXPECT_EQ(opened.compile_response().fingerprint_value(), fingerprint);
   EXPECT_EQ(controller_.compile_request.artifact, "artifact");
   EXPECT_EQ(controller_.compile_request.devices.at(0), controller::DeviceId(3));
   EXPECT_TRUE(controller_.compile_request.options.propagate_to_output.at(0));
 
   auto error = [&](const IfrtRequest& request) { return Call(request).response_metadata().status().message(); };
-  EXPECT_THAT(error(with_option(kSealOption, "jit_f.77")), HasSubstr("no executable with handle 77"));
   EXPECT_THAT(error(with_option(kSealOption, "jit_f")), HasSubstr("no executable with fingerprint jit_f"));
   EXPECT_THAT(error(with_option(kOpenOption, "%")), HasSubstr("no base64"));
   EXPECT_THAT(error(with_option(kOpenOption, absl::Base64Escape(bytes.substr(0, bytes.size() - 1)))),

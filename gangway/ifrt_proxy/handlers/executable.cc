@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
 #include "gangway/ifrt_proxy/handlers/execution_answer.h"
@@ -98,13 +97,12 @@ std::string OptionOf(const xla::CompileOptionsProto& options, const char* name) 
 
 // Sealed, the program whose fingerprint was given to the client.
 absl::StatusOr<std::string> SealByFingerprint(Session& session, const std::string& fingerprint) {
-  uint64_t handle = 0;
-  if (!absl::SimpleAtoi(fingerprint.substr(fingerprint.rfind('.') + 1), &handle)) {
-    return absl::NotFoundError(absl::StrCat("no executable with fingerprint ", fingerprint));
+  GW_ASSIGN_OR_RETURN(const Executable* executable, session.FindExecutable(fingerprint));
+  if (executable->program == nullptr || executable->request == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat("executable ", fingerprint, " is not compiled"));
   }
-  GW_ASSIGN_OR_RETURN(const Executable* executable, session.FindExecutable(handle));
   GW_ASSIGN_OR_RETURN_WITH(std::string sealed, Seal(*executable->request),
-                           absl::StrCat("executable ", fingerprint.substr(0, fingerprint.rfind('.'))));
+                           absl::StrCat("executable ", executable->program->compiled.name));
   return sealed;
 }
 
@@ -206,17 +204,17 @@ void AddFloat(xla::ifrt::AttributeMapProto* map, const std::string& key, double 
 }
 
 IfrtResponse CompileResponse(const Reply& reply, uint64_t handle, const std::vector<DeviceId>& devices,
-                             const std::string& name) {
+                             const Executable& executable) {
   IfrtResponse response = reply.Empty();
   auto* compiled = response.mutable_compile_response();
   compiled->set_loaded_executable_handle(handle);
-  compiled->set_name(name);
+  compiled->set_name(executable.program->compiled.name);
   compiled->set_num_devices(static_cast<int32_t>(devices.size()));
   for (DeviceId device : devices) {
     compiled->add_device_ids(device.value());
     compiled->add_addressable_device_ids(device.value());
   }
-  compiled->set_fingerprint_value(absl::StrCat(name, ".", handle));
+  compiled->set_fingerprint_value(executable.fingerprint);
   return response;
 }
 
@@ -252,9 +250,8 @@ void TellShardings(Session& session, const Program& program, std::function<void(
 void AnswerCompiled(Session& session, uint64_t handle, const std::vector<DeviceId>& devices, const Reply& reply) {
   auto executable = session.FindExecutable(handle);
   if (!executable.ok()) return reply.Fail(absl::CancelledError("executable deleted while compiling"));
-  IfrtResponse response = CompileResponse(reply, handle, devices, (*executable)->program->compiled.name);
+  IfrtResponse response = CompileResponse(reply, handle, devices, **executable);
   auto* compiled = response.mutable_compile_response();
-  if (!(*executable)->fingerprint.empty()) compiled->set_fingerprint_value((*executable)->fingerprint);
   compiled->set_ready_future_handle(session.NameFuture(0, ReadyFuture()));
   for (uint64_t callback : session.host_calls().Add((*executable)->id, (*executable)->host_callbacks)) {
     compiled->add_loaded_host_callback_handles(callback);
@@ -302,10 +299,10 @@ void HandleCompile(Session& session, const wire::CompileRequest& request, const 
     auto opened = Open(text, *options);
     if (!opened.ok()) return reply.Fail(opened.status());
     auto own = ParseOptions(*opened);
-    return own.ok() ? Compile(session, *opened, *own, "", reply) : reply.Fail(own.status());
+    return own.ok() ? Compile(session, *opened, *own, FingerprintOf(*opened), reply) : reply.Fail(own.status());
   }
   const std::string asked = OptionOf(*options, kSealOption);
-  if (asked.empty()) return Compile(session, request, *options, "", reply);
+  if (asked.empty()) return Compile(session, request, *options, FingerprintOf(request), reply);
   auto sealed = SealByFingerprint(session, asked);
   sealed.ok() ? Compile(session, request, *options, *std::move(sealed), reply) : reply.Fail(sealed.status());
 }

@@ -7,6 +7,7 @@
 #include "gangway/base/status.h"
 #include "gangway/ifrt_proxy/handlers/handlers.h"
 #include "gangway/ifrt_proxy/protocol.h"
+#include "gangway/ifrt_proxy/string_arrays.h"
 
 namespace gangway::ifrt_proxy {
 namespace {
@@ -29,19 +30,36 @@ controller::CopySemantics SemanticsOf(xla::ifrt::proto::ArrayCopySemantics seman
   }
 }
 
+// The controller's Assemble, of strings too. `spec` says how their elements lie.
+absl::StatusOr<ArrayId> Join(Session& session, ArraySpec spec, bool of_strings, const std::vector<ArrayId>& parts) {
+  if (of_strings) {
+    std::vector<int64_t> bytes;
+    for (ArrayId part : parts) {
+      GW_ASSIGN_OR_RETURN(const ArraySpec* of_part, session.controller().Spec(part));
+      // What was never made has no shape; joining it fails with its error.
+      bytes.push_back(of_part->dims.empty() ? 0 : of_part->dims[0]);
+    }
+    if (bytes.size() == spec.devices.size()) spec = BytesOfStrings(std::move(spec), bytes);
+  }
+  return session.controller().Assemble(session.id(), std::move(spec), parts);
+}
+
 absl::StatusOr<ArrayId> Assemble(Session& session, const wire::AssembleArrayFromSingleDeviceArraysRequest& request) {
   GW_ASSIGN_OR_RETURN(std::vector<ArrayId> parts, session.Arrays(request.single_device_array_handles()));
   DType dtype;
+  bool of_strings = false;
   if (request.has_dtype()) {
-    GW_ASSIGN_OR_RETURN(dtype, FromProto(request.dtype()));
+    GW_ASSIGN_OR_RETURN(dtype, ElementType(request.dtype()));
+    of_strings = HoldsStrings(request.dtype());
   } else {
     if (parts.empty()) return absl::InvalidArgumentError("no arrays to assemble");
     GW_ASSIGN_OR_RETURN(const ArraySpec* first, session.controller().Spec(parts[0]));
     dtype = first->dtype;
+    of_strings = first->holds_strings;
   }
   DimVector dims(request.shape().dims().begin(), request.shape().dims().end());
   GW_ASSIGN_OR_RETURN(ArraySpec spec, MakeArraySpec(dtype, std::move(dims), request.sharding()));
-  absl::StatusOr<ArrayId> array = session.controller().Assemble(session.id(), std::move(spec), parts);
+  absl::StatusOr<ArrayId> array = Join(session, std::move(spec), of_strings, parts);
   if (!array.ok()) return session.CauseOf(array.status(), parts);
   if (DonatesInput(request.copy_semantics())) {
     for (ArrayId part : parts) (void)session.controller().Donate(part);
@@ -177,7 +195,7 @@ absl::StatusOr<std::vector<ArrayId>> Remap(Session& session, const wire::RemapAr
     GW_RETURN_IF_ERROR(parts.Add(input));
   }
   for (const auto& spec : request.plan().output_specs()) {
-    GW_ASSIGN_OR_RETURN(to.emplace_back(), MakeArraySpec(spec));
+    GW_ASSIGN_OR_RETURN(to.emplace_back(), MakeElementSpec(spec));
   }
   const bool by_device = request.plan().input_devices_for_output_size() > 0;
   GW_ASSIGN_OR_RETURN(const std::vector<ShardMove> moves,
@@ -192,7 +210,8 @@ absl::StatusOr<std::vector<ArrayId>> Remap(Session& session, const wire::RemapAr
       if (!slot.has_value()) return absl::InvalidArgumentError("remap plan: an output shard has no input");
       shards.push_back(*slot);
     }
-    GW_ASSIGN_OR_RETURN(ArrayId output, controller.Assemble(session.id(), std::move(to[i]), shards));
+    const bool of_strings = HoldsStrings(request.plan().output_specs(static_cast<int>(i)).dtype());
+    GW_ASSIGN_OR_RETURN(ArrayId output, Join(session, std::move(to[i]), of_strings, shards));
     outputs.push_back(output);
   }
   if (DonatesInput(request.copy_semantics())) {

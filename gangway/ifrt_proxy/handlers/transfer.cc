@@ -6,6 +6,7 @@
 #include "gangway/base/status.h"
 #include "gangway/ifrt_proxy/handlers/handlers.h"
 #include "gangway/ifrt_proxy/protocol.h"
+#include "gangway/ifrt_proxy/string_arrays.h"
 #include "gangway/mesh/geometry.h"
 
 namespace gangway::ifrt_proxy {
@@ -35,24 +36,56 @@ absl::StatusOr<SharedBytes> TakeDense(HostBuffers& buffers, uint64_t handle, DTy
   return bytes;
 }
 
+template <typename Strides>
+absl::StatusOr<SharedBytes> TakeStrings(HostBuffers& buffers, uint64_t handle, const DimVector& dims,
+                                        const Strides* strides) {
+  GW_ASSIGN_OR_RETURN(SharedBytes bytes, buffers.Take(handle));
+  if (strides != nullptr) return absl::UnimplementedError("byte strides of an array of strings");
+  GW_RETURN_IF_ERROR_WITH(CheckStrings(*bytes, dims), absl::StrCat("host buffer ", handle));
+  return bytes;
+}
+
+// The shard that a buffer of a request holds.
+template <typename Strides>
+absl::StatusOr<SharedBytes> TakeShard(HostBuffers& buffers, uint64_t handle, const xla::ifrt::DTypeProto& dtype,
+                                      const DimVector& dims, const Strides* strides) {
+  if (HoldsStrings(dtype)) return TakeStrings(buffers, handle, dims, strides);
+  GW_ASSIGN_OR_RETURN(const DType element, FromProto(dtype));
+  return TakeDense(buffers, handle, element, dims, strides);
+}
+
+// The same array as the controller is to know it.
+ArraySpec SpecFor(const xla::ifrt::DTypeProto& dtype, ArraySpec spec, const std::vector<HostShard>& shards) {
+  if (!HoldsStrings(dtype)) return spec;
+  std::vector<int64_t> bytes(spec.devices.size());
+  for (const HostShard& shard : shards) {
+    for (int device : shard.devices) bytes[device] = static_cast<int64_t>(shard.bytes->size());
+  }
+  return BytesOfStrings(std::move(spec), bytes);
+}
+
 absl::StatusOr<controller::ArrayId> MakeArray(Session& session, const wire::MakeArrayFromHostBufferRequest& request) {
-  GW_ASSIGN_OR_RETURN(DType dtype, FromProto(request.dtype()));
+  GW_ASSIGN_OR_RETURN(DType dtype, ElementType(request.dtype()));
   DimVector dims(request.shape().dims().begin(), request.shape().dims().end());
   GW_ASSIGN_OR_RETURN(ArraySpec spec, MakeArraySpec(dtype, dims, request.sharding()));
   for (const DimVector& shard : spec.shard_dims) {
     if (shard != dims) return absl::UnimplementedError("one host buffer for an array that is split over devices");
   }
-  GW_ASSIGN_OR_RETURN(SharedBytes bytes, TakeDense(*session.host_buffers(), request.host_buffer_handle(), dtype, dims,
-                                                   request.has_byte_strides() ? &request.byte_strides() : nullptr));
+  GW_ASSIGN_OR_RETURN(SharedBytes bytes,
+                      TakeShard(*session.host_buffers(), request.host_buffer_handle(), request.dtype(), dims,
+                                request.has_byte_strides() ? &request.byte_strides() : nullptr));
   HostShard shard{std::move(bytes), {}};
   for (size_t i = 0; i < spec.devices.size(); ++i) shard.devices.push_back(static_cast<int>(i));
-  return session.controller().MakeArray(session.id(), std::move(spec), {std::move(shard)});
+  std::vector<HostShard> shards = {std::move(shard)};
+  spec = SpecFor(request.dtype(), std::move(spec), shards);
+  return session.controller().MakeArray(session.id(), std::move(spec), std::move(shards));
 }
 
 using ShardsSpec = wire::MakeArraysFromHostBufferShardsRequest::MakeArraysFromHostBufferShardsSpec;
 
 absl::StatusOr<controller::ArrayId> MakeArrayOfShards(Session& session, const ShardsSpec& request) {
-  GW_ASSIGN_OR_RETURN(ArraySpec spec, MakeArraySpec(request.array_spec()));
+  const xla::ifrt::DTypeProto& dtype = request.array_spec().dtype();
+  GW_ASSIGN_OR_RETURN(ArraySpec spec, MakeElementSpec(request.array_spec()));
   if (request.addressable_shard_indices_size() != request.host_buffers_size()) {
     return absl::InvalidArgumentError("as many lists of shard indices as host buffers are needed");
   }
@@ -77,13 +110,14 @@ absl::StatusOr<controller::ArrayId> MakeArrayOfShards(Session& session, const Sh
                                                        Shape(spec.dtype, wanted).ToString()));
       }
     }
-    GW_ASSIGN_OR_RETURN(shard.bytes, TakeDense(*session.host_buffers(), buffer.host_buffer_handle(), spec.dtype, dims,
+    GW_ASSIGN_OR_RETURN(shard.bytes, TakeShard(*session.host_buffers(), buffer.host_buffer_handle(), dtype, dims,
                                                buffer.has_byte_strides() ? &buffer.byte_strides() : nullptr));
     shards.push_back(std::move(shard));
   }
   for (size_t i = 0; i < covered.size(); ++i) {
     if (!covered[i]) return absl::InvalidArgumentError(absl::StrCat("no host buffer for shard ", i));
   }
+  spec = SpecFor(dtype, std::move(spec), shards);
   return session.controller().MakeArray(session.id(), std::move(spec), std::move(shards));
 }
 

@@ -6,6 +6,7 @@ on the server would; what they ask for is left to the server, whose devices' com
 
 import functools
 
+from jax_plugins.gangway import dumps
 from jax_plugins.gangway.replacement import replace
 
 NOTHING = """
@@ -37,13 +38,17 @@ def _checking(original):
 
         device = xla_bridge.local_devices(backend="cpu")[0]
         options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
-        options.env_option_overrides = list(overrides)
+        options.env_option_overrides = list((dict(overrides) | dumps.NOWHERE).items())
         with mlir.make_ir_context():
             original(device.client, ir.Module.parse(NOTHING), xla_client.DeviceList((device,)), options, [])
 
     def backend_compile_and_load(backend, module, executable_devices, options, host_callbacks):
-        if options.env_option_overrides and "proxy" in backend.runtime_type:
+        if "proxy" not in backend.runtime_type:
+            return original(backend, module, executable_devices, options, host_callbacks)
+        if options.env_option_overrides:
             check(tuple(options.env_option_overrides))
-        return original(backend, module, executable_devices, options, host_callbacks)
+        executable = original(backend, module, executable_devices, options, host_callbacks)
+        dumps.write(executable, dumps.wanted(options))
+        return executable
 
     return backend_compile_and_load

@@ -1,6 +1,7 @@
 """How a function of JAX's is done otherwise: another one in its place, made of it."""
 
 import functools
+import sys
 
 
 def replace(owner, name, make):
@@ -14,4 +15,16 @@ def replace(owner, name, make):
     replacement = functools.wraps(original)(make(original))
     replacement.gangway = True
     setattr(owner, name, replacement)
+    return replacement
+
+
+def replace_everywhere(owner, name, make):
+    """The same, also in modules that imported the function by its name: its public ones, other libraries."""
+    original = getattr(owner, name, None)
+    replacement = replace(owner, name, make)
+    if replacement is None:
+        return None
+    for module in list(sys.modules.values()):
+        if getattr(module, "__dict__", {}).get(name) is original:
+            setattr(module, name, replacement)
     return replacement

@@ -9,6 +9,7 @@ the machine code (`--cache`).
 import base64
 import functools
 
+from jax_plugins.gangway import dumps
 from jax_plugins.gangway.replacement import replace
 
 SEAL, OPEN = "gangway_seal", "gangway_open"
@@ -46,8 +47,11 @@ def _serialize(executable):
 def _deserialize(client, serialized, executable_devices, compile_options=None, host_callbacks=()):
     if host_callbacks:
         raise NotImplementedError("a Gangway server loads no programs that call functions of their client")
+    wishes = dumps.wanted(compile_options) if compile_options else {}
     text = base64.b64encode(serialized).decode()
-    return _compile_nothing(client, executable_devices, {OPEN: text}, compile_options)
+    executable = _compile_nothing(client, executable_devices, {OPEN: text}, compile_options)
+    dumps.write(executable, wishes)
+    return executable
 
 
 def _compile_nothing(client, devices, overrides, options=None):

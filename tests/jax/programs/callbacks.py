@@ -231,3 +231,38 @@ def errors_reach_the_caller():
         told = "the host says no" in str(error)
         return told, jax.jit(lambda x: x + 1)(1.0)  # the session lives on
     return False
+
+
+def from_lowerings_of_libraries():
+    """A primitive whose lowering emits a callback by JAX's public name for it; and one of JAX's own."""
+    from jax.experimental.sparse.linalg import spsolve
+    from jax.extend.core import Primitive
+    from jax.interpreters import mlir
+
+    reversed_p = Primitive("reversed_by_the_host")
+    reversed_p.def_abstract_eval(lambda x: x)
+
+    def lowering(ctx, x):
+        result, _, _ = mlir.emit_python_callback(
+            ctx,
+            lambda x: (np.asarray(x)[::-1].copy(),),
+            None,
+            [x],
+            ctx.avals_in,
+            ctx.avals_out,
+            has_side_effect=False,
+            returns_token=False,
+        )
+        return result
+
+    mlir.register_lowering(reversed_p, lowering)
+    dense = np.eye(6, dtype=np.float32) * 3 + np.diag(np.ones(5, np.float32), 1)
+    rows, columns = np.nonzero(dense)
+    starts = np.searchsorted(rows, np.arange(7)).astype(np.int32)
+    data, columns = jnp.asarray(dense[rows, columns]), jnp.asarray(columns.astype(np.int32))
+    solve = jax.jit(lambda b: spsolve(data, columns, jnp.asarray(starts), b))
+    return (
+        jax.jit(reversed_p.bind)(jnp.arange(5.0)),
+        solve(jnp.arange(6.0)),
+        jax.grad(lambda b: solve(b).sum())(jnp.ones(6)),
+    )

@@ -61,11 +61,11 @@ except Exception as error:
 
 MEMORY = """
 import jax, numpy as np
+from jax.experimental import transfer  # before there is a backend
 x = jax.device_put(np.ones((1 << 20,), np.float32), jax.devices()[1])
 x.block_until_ready()
 stats = jax.devices()[1].memory_stats()
 print(stats["bytes_reserved"] >= 4 << 20, sorted(stats))
-from jax.experimental import transfer
 try:
     transfer.start_transfer_server(jax.devices()[0].client)
 except NotImplementedError as error:

@@ -19,7 +19,7 @@ import traceback
 import weakref
 
 import numpy as np
-from jax_plugins.gangway.replacement import replace_everywhere
+from jax_plugins.gangway.replacement import replace
 
 MAGIC = 0x31736C6C61635747
 INTERNAL = 13  # absl::StatusCode
@@ -33,7 +33,7 @@ def install():
         from jax._src import callback
     except ImportError:
         return
-    replace_everywhere(callback, "emit_python_callback", _naming_the_function)
+    replace(callback, "emit_python_callback", _naming_the_function)
 
 
 def _naming_the_function(original):

@@ -5,7 +5,7 @@ import sys
 
 
 def replace(owner, name, make):
-    """Puts make(original) where `owner` (a module or class) has `name`.
+    """Puts make(original) where `owner` (a module or class) has `name`, and where modules imported it by that name.
 
     Once: returns the replacement, or None where JAX has no such function or it was replaced before.
     """
@@ -15,15 +15,7 @@ def replace(owner, name, make):
     replacement = functools.wraps(original)(make(original))
     replacement.gangway = True
     setattr(owner, name, replacement)
-    return replacement
-
-
-def replace_everywhere(owner, name, make):
-    """The same, also in modules that imported the function by its name: its public ones, other libraries."""
-    original = getattr(owner, name, None)
-    replacement = replace(owner, name, make)
-    if replacement is None:
-        return None
+    # JAX's public names for it, other libraries'.
     for module in list(sys.modules.values()):
         if getattr(module, "__dict__", {}).get(name) is original:
             setattr(module, name, replacement)

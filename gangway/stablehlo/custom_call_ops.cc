@@ -276,6 +276,8 @@ absl::Status CustomCall(OpContext& context) {
   if (target == "xla.sdy.GlobalToLocalShape") return GlobalToLocal(context);
   if (target == "xla.sdy.LocalToGlobalShape") return LocalToGlobal(context);
   if (target == "ApproxTopK") return ApproxTopK(context);
+  // jax.experimental.control_deps: a wish for an order of two operations, and no value. What runs when is ours to say.
+  if (target == "control_dep" && context.result_shapes().empty()) return context.FinishEach({});
   if (target == "CustomSPMDPartitioning") {
     return absl::UnimplementedError(
         "attribute call_target_name: CustomSPMDPartitioning calls back into the client's process, which no server can");

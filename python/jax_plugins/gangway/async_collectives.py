@@ -7,6 +7,7 @@ done where they are started; where they overlap with what is the partitioner's b
 from jax_plugins.gangway.replacement import replace
 
 START, DONE = "stablehlo.async_start", "stablehlo.async_done"
+ORDER = "control_dep"  # jax.experimental.control_deps
 
 
 def install():
@@ -42,13 +43,20 @@ def _without_futures(module):
 
 
 def _starts(module):
-    """Those whose futures are waited for in the same computation: others stay, and are refused."""
+    """Those whose futures are waited for, and put in order, in the same computation: others stay, and are refused."""
     from jaxlib.mlir import ir
+
+    def is_known(operation):
+        return (
+            operation.name == DONE
+            or "call_target_name" in operation.attributes
+            and (ir.StringAttr(operation.attributes["call_target_name"]).value == ORDER)
+        )
 
     found = []
 
     def note(operation):
-        if operation.name == START and all(use.owner.name == DONE for use in operation.results[0].uses):
+        if operation.name == START and all(is_known(use.owner) for use in operation.results[0].uses):
             found.append(operation)
         return ir.WalkResult.ADVANCE
 
@@ -64,7 +72,8 @@ def _unwrap(start):
     *inside, last = [operation.operation for operation in block.operations]
     for operation in inside:
         operation.move_before(start)
-    for use in list(start.results[0].uses):
-        use.owner.results[0].replace_all_uses_with(last.operands[0])
-        use.owner.erase()
+    while (use := next(iter(start.results[0].uses), None)) is not None:
+        if use.owner.name == DONE:
+            use.owner.results[0].replace_all_uses_with(last.operands[0])
+        use.owner.erase()  # a wish for an order goes too: the server has its own
     start.erase()

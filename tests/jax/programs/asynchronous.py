@@ -39,3 +39,27 @@ def collectives_that_are_waited_for_in_a_loop():
     lowered = run.lower(put(normal(32), m, "x"))
     result = lowered.compile()(put(normal(32), m, "x"))
     return result, np.asarray("async_start" in lowered.as_text())
+
+
+def operations_in_a_given_order():
+    from jax.experimental.control_deps import schedule
+
+    m = mesh(x=8)
+
+    def plain(x):
+        a, b = jnp.sin(x @ x.T), jnp.cos(x.T @ x)
+        schedule([b, a])
+        return a.sum() + b.sum()
+
+    def layers(x, weights):
+        asked = [parallel.all_gather_start(w, "x", tiled=True) for w in weights]
+        whole = [gather.done() for gather in asked]
+        steps = [x]
+        for w in whole:
+            steps.append(jnp.tanh(steps[-1] @ w))
+        schedule([asked[0].x, whole[0], asked[1].x, steps[1], whole[1], steps[2]])
+        return steps[-1]
+
+    run = jax.shard_map(layers, mesh=m, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+    weights = [put(normal(16, 16, seed=i), m, "x") for i in range(2)]
+    return jax.jit(plain)(normal(8, 8)), jax.jit(run)(put(normal(16, 16), m, "x"), weights)

@@ -294,9 +294,6 @@ absl::Status RuntimeController::CheckArguments(const ProgramRecord& program, abs
     poison->Update(error);
     const ArraySpec& spec = array->layout->spec;
     const ArraySpec& wanted = program.parameters[i]->spec;
-    if (spec.holds_strings) {
-      return absl::InvalidArgumentError(absl::StrCat("argument ", i, " is an array of strings; programs take none"));
-    }
     const bool same = !error.ok() || array->layout == program.parameters[i];  // what was never made may lack a type
     if (!same && (spec.dtype != wanted.dtype || spec.dims != wanted.dims)) {
       return absl::InvalidArgumentError(absl::StrCat("argument ", i, " is ", Shape(spec.dtype, spec.dims).ToString(),

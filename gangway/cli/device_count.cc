@@ -35,6 +35,12 @@ void AddDeviceOptions(CLI::App& command, DeviceOptions* options) {
   command.add_option("--devices", options->devices, "Number of devices, where the program does not say")
       ->check(CLI::Range(1, 1 << 24));
   command.add_option("--mesh", options->mesh, "Mesh where the program has none, for example data=4,model=2");
+  command
+      .add_option(
+          "--device-memory", options->memory_bytes,
+          "Memory of each device, e.g. 4GiB: where a program would take more it gathers arrays again instead of "
+          "keeping them; default: not limited")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
 }
 
 absl::StatusOr<int64_t> DeviceCount(const DeviceOptions& options, hlo::Module* module) {

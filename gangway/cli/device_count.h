@@ -1,4 +1,4 @@
-// How many devices a program in a file is to be partitioned for: the options that say so, and what they come to.
+// The devices a program in a file is to be partitioned for: the options that say so, and what they come to.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,12 @@ class App;
 namespace gangway::cli {
 
 struct DeviceOptions {
-  int64_t devices = 0;  // above 0: as asked
-  std::string mesh;     // "data=4,model=2"; "" for none
+  int64_t devices = 0;       // above 0: as asked
+  std::string mesh;          // "data=4,model=2"; "" for none
+  int64_t memory_bytes = 0;  // of each; 0: as much as it takes
 };
 
-// --devices and --mesh.
+// --devices, --mesh and --device-memory.
 void AddDeviceOptions(CLI::App& command, DeviceOptions* options);
 
 // As asked, else as the program's meshes say, else its header. A mesh that is asked for becomes the program's where it

@@ -30,6 +30,7 @@ absl::StatusOr<status::Explained> ExplainFile(const ExplainCommand& command) {
   GW_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, ReadProgram(command.input));
   compile::CompileOptions compile;
   GW_ASSIGN_OR_RETURN(compile.num_partitions, DeviceCount(command.devices, module.get()));
+  compile.memory_bytes = command.devices.memory_bytes;
   GW_ASSIGN_OR_RETURN_WITH(status::Explained explained,
                            ExplainModule(std::move(module), std::move(compile), command.explanation), command.input);
   return explained;

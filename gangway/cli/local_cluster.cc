@@ -87,6 +87,9 @@ absl::StatusOr<Process> StartWorker(const LocalClusterOptions& options, const st
                      absl::StrCat("--plugin=", plugin),
                      absl::StrCat("--log-level=", options.log.level),
                      absl::StrCat("--log-format=", options.log.format)};
+  if (options.device_memory > 0) {
+    process.command.push_back(absl::StrCat("--device-memory=", options.device_memory));
+  }
   if (options.deterministic) process.command.push_back("--deterministic");
   if (!options.cache.empty()) process.command.push_back(absl::StrCat("--cache=", options.cache));
   if (!options.files.empty()) process.command.push_back(absl::StrCat("--files=", options.files));

@@ -28,6 +28,7 @@ struct LocalClusterOptions {
   std::string status_file;                                            // "" for none
   std::string dump_folder;                                            // "" for none
   CheckOptions checks;
+  int64_t device_memory = 0;  // bytes of each; 0: what it has
   bool deterministic = false;
   std::string files;    // folder for clients' checkpoints; "": none
   std::string cache;    // folder for programs' machine code; "": none

@@ -21,6 +21,10 @@ void AddLocalClusterOptions(CLI::App& command, LocalClusterOptions* options) {
       ->capture_default_str();
   command.add_option("--plugin", options->plugin,
                      "PJRT plugin (shared library); default: the CPU plugin of the wheel xla_cpu_pjrt");
+  command
+      .add_option("--device-memory", options->device_memory,
+                  "Memory of each device that clients may use, e.g. 4GiB; default: what the device has")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
   command.add_option("--status-file", options->status_file,
                      "Write live counts (sessions, arrays, bytes) to this JSON file");
   command.add_option("--dump", options->dump_folder, "Folder for every program's artifact and per-device HLO")

@@ -75,6 +75,7 @@ absl::Status Partition(const PartitionOptions& options) {
   GW_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, ReadProgram(options.input));
   compile::CompileOptions compile_options;
   GW_ASSIGN_OR_RETURN(compile_options.num_partitions, DeviceCount(options.devices, module.get()));
+  compile_options.memory_bytes = options.devices.memory_bytes;
   compile_options.host_collectives = false;
   compile_options.dump = [&times](absl::string_view stage, const hlo::Module&) { times(stage); };
   GW_ASSIGN_OR_RETURN_WITH(compile::CompiledProgram program, compile::CompileModule(std::move(module), compile_options),

@@ -32,6 +32,9 @@ absl::Status RunSimulate(const SimulateOptions& options) {
   simulate::ForecastOptions forecast_options;
   GW_ASSIGN_OR_RETURN(forecast_options.compile.num_partitions, DeviceCount(options.devices, module.get()));
   GW_ASSIGN_OR_RETURN_WITH(forecast_options.machine, cost::MachineByName(options.machine), "--machine");
+  if (options.devices.memory_bytes > 0) {
+    forecast_options.machine.device.memory_bytes = static_cast<double>(options.devices.memory_bytes);
+  }
   if (options.island_devices.has_value()) forecast_options.machine.island_devices = *options.island_devices;
   forecast_options.overlap = !options.in_order;
   GW_ASSIGN_OR_RETURN_WITH(const simulate::Forecast forecast, simulate::Simulate(std::move(module), forecast_options),

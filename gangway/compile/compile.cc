@@ -8,6 +8,7 @@
 #include "gangway/compile/custom_calls.h"
 #include "gangway/compile/donors.h"
 #include "gangway/compile/einsum_loops.h"
+#include "gangway/compile/gather_again.h"
 #include "gangway/compile/host_callbacks.h"
 #include "gangway/compile/host_collectives.h"
 #include "gangway/compile/lapack.h"
@@ -114,6 +115,11 @@ class Compilation {
     if (options_.num_partitions > 1) {
       // Hosted collectives hold the device up, and plugins that have collectives of their own overlap them themselves.
       GW_RETURN_IF_ERROR(LoopWorthwhileEinsums(*program_.per_device, /*overlaps=*/false).status());
+      if (options_.memory_bytes > 0) {
+        if (auto smaller = GatherAgain(*program_.per_device, options_.memory_bytes)) {
+          program_.per_device = std::move(smaller);
+        }
+      }
     }
     Dump("per-device", *program_.per_device);
     FillStats(*program_.per_device, &program_.stats);

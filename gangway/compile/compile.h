@@ -23,6 +23,8 @@ struct CompileOptions {
   // Collectives become custom calls of the worker's collective library, and LAPACK calls stay for it too (CPU);
   // otherwise collectives stay HLO's and LAPACK calls become operations that every plugin has.
   bool host_collectives = true;
+  // What a device has; 0: not known. A program that would take more gathers arrays again instead of keeping them.
+  int64_t memory_bytes = 0;
   // Functions of the client that the program may call, by index.
   int host_callbacks = 0;
   // May completion choose these shardings? One per flattened parameter / output; empty means as the module says.

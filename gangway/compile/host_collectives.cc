@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gangway/base/status.h"
@@ -62,6 +63,7 @@ class Hosting {
                                 absl::StrCat("hosting collective %", instruction->name()));
       }
       if (found.empty()) continue;
+      KeepControlOrder(computation);
       computation->RemoveDead();
       computation->SortTopologically();
     }
@@ -78,7 +80,24 @@ class Hosting {
                                                 : Collective(computation, old));
     call->set_metadata(old->metadata());
     old->ReplaceAllUsesWith(call);
+    calls_[old] = call;
     return absl::OkStatus();
+  }
+
+  // What ran after a collective, or one that ran after something, does so as a call.
+  void KeepControlOrder(hlo::Computation* computation) {
+    for (const auto& owned : computation->instructions()) {
+      const std::vector<Instruction*> predecessors = owned->control_predecessors();
+      Instruction* after = CallFor(owned.get());
+      for (Instruction* before : predecessors) {
+        if (after != owned.get() || CallFor(before) != before) after->AddControlPredecessor(CallFor(before));
+      }
+    }
+    calls_.clear();
+  }
+  Instruction* CallFor(Instruction* old) const {
+    const auto it = calls_.find(old);
+    return it == calls_.end() ? old : it->second;
   }
 
   Instruction* PartitionId(hlo::Computation* computation) {
@@ -191,6 +210,7 @@ class Hosting {
 
   hlo::Module* module_;
   int64_t next_key_ = 1;
+  absl::flat_hash_map<const Instruction*, Instruction*> calls_;  // of one computation, by what they stand for
 };
 
 }  // namespace

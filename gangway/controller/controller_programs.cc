@@ -23,7 +23,8 @@ std::string KeyOf(const CompileRequest& request) {
     absl::StrAppend(&key, "|");
     for (bool bit : bits) key.push_back(bit ? '1' : '0');
   };
-  absl::StrAppend(&key, "|", request.options.num_partitions, "|", request.options.host_collectives);
+  absl::StrAppend(&key, "|", request.options.num_partitions, "|", request.options.host_collectives, "|",
+                  request.options.memory_bytes);
   add_bits(request.options.propagate_to_parameters);
   add_bits(request.options.propagate_to_output);
   absl::StrAppend(&key, "|", request.artifact);
@@ -70,6 +71,7 @@ std::pair<ProgramId, Future<std::shared_ptr<const Program>>> RuntimeController::
   if (absl::Status quota = CheckDeviceQuota(session, request.devices); !quota.ok()) {
     return fail(Annotate(quota, "compile"));
   }
+  if (request.options.memory_bytes == 0) request.options.memory_bytes = memory_.LeastLimit(request.devices);
   std::string key = KeyOf(request);
   // Functions of one client are of no use to another.
   if (request.options.host_callbacks > 0) absl::StrAppend(&key, "|program ", next_program_);
@@ -294,6 +296,9 @@ absl::Status RuntimeController::CheckArguments(const ProgramRecord& program, abs
     poison->Update(error);
     const ArraySpec& spec = array->layout->spec;
     const ArraySpec& wanted = program.parameters[i]->spec;
+    if (spec.holds_strings) {
+      return absl::InvalidArgumentError(absl::StrCat("argument ", i, " is an array of strings; programs take none"));
+    }
     const bool same = !error.ok() || array->layout == program.parameters[i];  // what was never made may lack a type
     if (!same && (spec.dtype != wanted.dtype || spec.dims != wanted.dims)) {
       return absl::InvalidArgumentError(absl::StrCat("argument ", i, " is ", Shape(spec.dtype, spec.dims).ToString(),

@@ -48,44 +48,20 @@ int64_t OwnBytes(const Instruction& i) {
       .ByteSize();
 }
 
-// The position at which each value is read last; the computation's size for what the root holds. Values that live in
-// views or in fused readers end with these.
-absl::flat_hash_map<const Instruction*, int64_t> LastUses(const Computation& computation) {
-  absl::flat_hash_map<const Instruction*, int64_t> place, last_use;
-  // What was started reads its operands until it is done.
-  const auto reads_until = [&](const Instruction* reader) {
-    int64_t until = place.at(reader);
-    if (!hlo::IsStart(reader->opcode())) return until;
-    for (const Instruction* done : reader->users()) until = std::max(until, place.at(done));
-    return until;
-  };
-  int64_t size = computation.size();
-  for (int64_t p = 0; p < size; ++p) place[computation.instructions()[p].get()] = p;
-  for (int64_t p = size - 1; p >= 0; --p) {
-    const Instruction* i = computation.instructions()[p].get();
-    int64_t last = i->IsRoot() ? size : p;
-    for (const Instruction* user : i->users()) {
-      last = std::max(last, IsMaterialized(*user) ? reads_until(user) : last_use.at(user));
-    }
-    last_use[i] = last;
-  }
-  return last_use;
-}
-
 class Lives {
  public:
   // Bytes at the fullest moment of what the computation allocates, its result included.
   int64_t PeakOf(const Computation& computation) {
     if (auto it = done_.find(&computation); it != done_.end()) return it->second;
-    int64_t peak = Walk(computation);
+    int64_t peak = Walk(computation, nullptr);
     done_[&computation] = peak;
     return peak;
   }
 
- private:
-  int64_t Walk(const Computation& computation) {
-    const absl::flat_hash_map<const Instruction*, int64_t> last_use = LastUses(computation);
-    absl::flat_hash_map<const Instruction*, int64_t> held;  // bytes of live values
+  // `fullest` gets the place of the peak when it is not null.
+  int64_t Walk(const Computation& computation, int64_t* fullest) {
+    const Places last_use = LastUses(computation);
+    Places held;  // bytes of live values
     std::vector<std::vector<const Instruction*>> ends(computation.size() + 1);
     int64_t live = 0, peak = 0;
     for (int64_t p = 0; p < computation.size(); ++p) {
@@ -103,21 +79,23 @@ class Lives {
         }
         ends[last_use.at(i)].push_back(i);
       }
-      peak = std::max(peak, live + inner);
+      if (live + inner > peak) {
+        peak = live + inner;
+        if (fullest != nullptr) *fullest = p;
+      }
       for (const Instruction* ended : ends[p]) live -= held[ended];
     }
     return peak;
   }
 
-  static bool UpdatesState(const Instruction& i, int64_t p,
-                           const absl::flat_hash_map<const Instruction*, int64_t>& last_use) {
+ private:
+  static bool UpdatesState(const Instruction& i, int64_t p, const Places& last_use) {
     return UpdatesInPlace(i) && IsStateElement(*i.operand(0)) && last_use.at(i.operand(0)) == p;
   }
 
   // A value of the same size that ends here, whose memory the instruction may write its result into: an operand, or one
   // that an operation fused into it reads element by element.
-  static const Instruction* DonorOf(const Instruction& i, int64_t p,
-                                    const absl::flat_hash_map<const Instruction*, int64_t>& last_use) {
+  static const Instruction* DonorOf(const Instruction& i, int64_t p, const Places& last_use) {
     if (!UpdatesInPlace(i) && !hlo::IsElementwise(i.opcode())) return nullptr;
     std::vector<const Instruction*> readers = {&i};
     for (size_t next = 0; next < readers.size() && next < kMaxFused; ++next) {
@@ -161,6 +139,39 @@ PeakMemory PeakMemoryOf(const hlo::Module& module) {
   // The walk ends with the results live; they are counted above.
   memory.temporary_bytes = std::max<int64_t>(0, Lives().PeakOf(*entry) - results);
   return memory;
+}
+
+Places LastUses(const Computation& computation) {
+  Places place, last_use;
+  // What was started reads its operands until it is done.
+  const auto reads_until = [&](const Instruction* reader) {
+    int64_t until = place.at(reader);
+    if (!hlo::IsStart(reader->opcode())) return until;
+    for (const Instruction* done : reader->users()) until = std::max(until, place.at(done));
+    return until;
+  };
+  int64_t size = computation.size();
+  for (int64_t p = 0; p < size; ++p) place[computation.instructions()[p].get()] = p;
+  for (int64_t p = size - 1; p >= 0; --p) {
+    const Instruction* i = computation.instructions()[p].get();
+    int64_t last = i->IsRoot() ? size : p;
+    for (const Instruction* user : i->users()) {
+      last = std::max(last, IsMaterialized(*user) ? reads_until(user) : last_use.at(user));
+    }
+    last_use[i] = last;
+  }
+  return last_use;
+}
+
+FullestMoment FullestMomentOf(const Computation& computation) {
+  FullestMoment moment;
+  Lives().Walk(computation, &moment.place);
+  const Places last_use = LastUses(computation);
+  for (int64_t p = 0; p <= moment.place; ++p) {
+    const Instruction* i = computation.instructions()[p].get();
+    if (IsMaterialized(*i) && last_use.at(i) >= moment.place) moment.held.push_back(i);
+  }
+  return moment;
 }
 
 }  // namespace gangway::cost

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "gangway/hlo/module.h"
 
 namespace gangway::cost {
@@ -17,5 +19,19 @@ struct PeakMemory {
 // Counted as a good compiler would place them: views take no memory; an elementwise value with one elementwise reader
 // is fused into it; an operation may write over an operand of its size that ends there; loop state is updated in place.
 PeakMemory PeakMemoryOf(const hlo::Module& module);
+
+// Places in a computation are indices into its instructions.
+using Places = absl::flat_hash_map<const hlo::Instruction*, int64_t>;
+
+// Where each value is read last: by an operation that is no view and not fused into its readers; the computation's size
+// for what its result holds.
+Places LastUses(const hlo::Computation& computation);
+
+// When a computation holds most, and the values that take memory then.
+struct FullestMoment {
+  int64_t place = 0;
+  std::vector<const hlo::Instruction*> held;  // in program order
+};
+FullestMoment FullestMomentOf(const hlo::Computation& computation);
 
 }  // namespace gangway::cost

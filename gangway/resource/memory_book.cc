@@ -1,5 +1,8 @@
 #include "gangway/resource/memory_book.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace gangway::resource {
 
 void MemoryBook::Claim::Take() {
@@ -22,6 +25,12 @@ void MemoryBook::Release(const Claim& claim) {
 void MemoryBook::Reset(DeviceId device, int64_t limit) {
   entries_[device.value()] = {{limit, 0}, ++resets_};
   if (heard_) heard_();
+}
+
+int64_t MemoryBook::LeastLimit(absl::Span<const DeviceId> devices) const {
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (DeviceId id : devices) least = std::min(least, (*this)[id].limit);
+  return devices.empty() ? 0 : least;
 }
 
 std::optional<DeviceId> MemoryBook::Full(absl::Span<const DeviceId> devices, int64_t bytes) const {

@@ -64,6 +64,8 @@ class MemoryBook {
   void Swap(DeviceId a, DeviceId b) { std::swap(entries_[a.value()].memory.limit, entries_[b.value()].memory.limit); }
   const DeviceMemory& operator[](DeviceId device) const { return entries_[device.value()].memory; }
 
+  // The least that any of the devices has when it is empty; 0 when that is not known of all.
+  int64_t LeastLimit(absl::Span<const DeviceId> devices) const;
   // The first of the devices that has no such room left.
   std::optional<DeviceId> Full(absl::Span<const DeviceId> devices, int64_t bytes) const;
   // The first that could not hold as much if it were empty.

@@ -45,6 +45,13 @@ TEST_F(MemoryBookTest, WhatIsNotTakenHoldsNothing) {
   EXPECT_EQ(book_.TooSmall({a_, unlimited_}, 60), std::nullopt);
 }
 
+TEST_F(MemoryBookTest, TheLeastLimitIsKnownOnlyWhereAllAre) {
+  auto claim = Claim({b_}, 50);  // who has it is of no account
+  EXPECT_EQ(book_.LeastLimit({a_, b_}), 50);
+  EXPECT_EQ(book_.LeastLimit({a_, unlimited_}), 0);
+  EXPECT_EQ(book_.LeastLimit({}), 0);
+}
+
 TEST_F(MemoryBookTest, AWorkerThatComesBackIsEmpty) {
   auto before = Claim({a_, b_}, 30);
   book_.Reset(a_, 80);

@@ -11,6 +11,9 @@ namespace gangway::simulate {
 absl::StatusOr<Forecast> Simulate(std::unique_ptr<hlo::Module> module, const ForecastOptions& options) {
   compile::CompileOptions compile_options = options.compile;
   compile_options.host_collectives = false;
+  if (compile_options.memory_bytes == 0) {
+    compile_options.memory_bytes = static_cast<int64_t>(options.machine.device.memory_bytes);
+  }
   GW_ASSIGN_OR_RETURN(compile::CompiledProgram compiled, compile::CompileModule(std::move(module), compile_options));
   Forecast forecast;
   forecast.name = compiled.name;

@@ -8,6 +8,9 @@
 #include "gangway/base/status.h"
 #include "gangway/eval/evaluate.h"
 #include "gangway/hlo/verifier.h"
+#include "gangway/partition/partition.h"
+#include "gangway/propagate/propagate.h"
+#include "tests/equivalence/random_module.h"
 
 namespace gangway::equivalence {
 namespace {
@@ -48,6 +51,13 @@ bool Same(const Literal& a, const Literal& b) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<hlo::Module>> RandomPerDevice(uint64_t seed) {
+  std::unique_ptr<hlo::Module> module = RandomModule(seed, {});
+  GW_RETURN_IF_ERROR(propagate::Propagate(*module, {}, nullptr));
+  GW_ASSIGN_OR_RETURN(partition::Partitioned partitioned, partition::PartitionModule(*module));
+  return std::move(partitioned.module);
+}
 
 absl::Status CheckKept(const hlo::Module& before, const hlo::Module& after, int64_t devices, uint64_t seed) {
   GW_RETURN_IF_ERROR_WITH(hlo::Verify(after), after.ToString());

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "gangway/hlo/module.h"
 
 namespace gangway::equivalence {
+
+// A random program (random_module.h), completed and partitioned, not cleaned up.
+absl::StatusOr<std::unique_ptr<hlo::Module>> RandomPerDevice(uint64_t seed);
 
 // Verifies `after` and evaluates both on `devices` devices with the same arguments, made from the seed. The message of
 // an error holds the programs.

@@ -4,31 +4,21 @@
 #include "gangway/compile/start_done.h"
 #include "gangway/cost/machine.h"
 #include "gangway/hlo/text.h"
-#include "gangway/partition/partition.h"
-#include "gangway/propagate/propagate.h"
 #include "gtest/gtest.h"
 #include "tests/equivalence/kept.h"
-#include "tests/equivalence/random_module.h"
 
 namespace gangway::equivalence {
 namespace {
 
 constexpr uint64_t kSeeds = 200;
 
-std::unique_ptr<hlo::Module> PerDevice(uint64_t seed) {
-  std::unique_ptr<hlo::Module> module = RandomModule(seed, {});
-  EXPECT_TRUE(propagate::Propagate(*module, {}, nullptr).ok());
-  absl::StatusOr<partition::Partitioned> partitioned = partition::PartitionModule(*module);
-  EXPECT_TRUE(partitioned.ok()) << partitioned.status();
-  return std::move(partitioned->module);
-}
-
 TEST(Overlap, HalvesGiveWhatTheWholeGave) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const std::unique_ptr<hlo::Module> before = PerDevice(seed);
-    const std::unique_ptr<hlo::Module> after = before->Clone();
+    const auto before = RandomPerDevice(seed);
+    ASSERT_TRUE(before.ok()) << before.status();
+    const std::unique_ptr<hlo::Module> after = (*before)->Clone();
     compile::StartAndAwaitCollectives(after.get());
-    const absl::Status kept = CheckKept(*before, *after, before->config().num_partitions, seed);
+    const absl::Status kept = CheckKept(**before, *after, (*before)->config().num_partitions, seed);
     ASSERT_TRUE(kept.ok()) << "seed " << seed << ": " << kept;
   }
 }
@@ -36,11 +26,12 @@ TEST(Overlap, HalvesGiveWhatTheWholeGave) {
 TEST(Overlap, OrdersKeepWhatProgramsCompute) {
   int ordered = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const std::unique_ptr<hlo::Module> before = PerDevice(seed);
-    const std::unique_ptr<hlo::Module> after = compile::OverlapCollectives(*before, *cost::MachineByName("cpu"));
+    const auto before = RandomPerDevice(seed);
+    ASSERT_TRUE(before.ok()) << before.status();
+    const std::unique_ptr<hlo::Module> after = compile::OverlapCollectives(**before, *cost::MachineByName("cpu"));
     if (after == nullptr) continue;
     ++ordered;
-    const absl::Status kept = CheckKept(*before, *after, before->config().num_partitions, seed);
+    const absl::Status kept = CheckKept(**before, *after, (*before)->config().num_partitions, seed);
     ASSERT_TRUE(kept.ok()) << "seed " << seed << ": " << kept;
     // What is printed can be read again, halves and all.
     const auto read = hlo::ParseModule(hlo::PrintModule(*after));

@@ -51,15 +51,22 @@ def fused(mesh):
     return jax.jit(lambda x: jax.lax.scan(lambda carry, _: (one(carry), None), x, None, length=LENGTH)[0])
 
 
-def stock(variant, devices, seconds):
-    """Through the JAX backend of this process."""
+def on_stock(devices):
+    """A mesh of this process's JAX backend, and a zero on all of it."""
     import jax
     import numpy as np
     from jax.sharding import Mesh, NamedSharding
     from jax.sharding import PartitionSpec as P
 
     mesh = Mesh(np.array(jax.devices()[:devices]), ("x",))
-    x = jax.device_put(np.float32(0), NamedSharding(mesh, P()))
+    return mesh, jax.device_put(np.float32(0), NamedSharding(mesh, P()))
+
+
+def stock(variant, devices, seconds):
+    """Through the JAX backend of this process."""
+    import jax
+
+    mesh, x = on_stock(devices)
     if variant == "Fused":
         return repeat(fused(mesh), x, seconds, LENGTH)
     return repeat(jax.jit(computation(mesh)), x, seconds, 1)

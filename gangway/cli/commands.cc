@@ -7,7 +7,7 @@ namespace gangway::cli {
 void AddCommands(CLI::App& app, Action* action) {
   app.name("gangway");
   app.set_version_flag("--version", "gangway " GANGWAY_VERSION);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // none is told of by the caller, a wrong one by its name
   AddRunCommand(app, action);
   AddServeCommand(app, action);
   AddControllerCommand(app, action);

@@ -21,6 +21,10 @@ int ShowConfig(const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
+  if (app.get_subcommands().empty()) {
+    std::fprintf(stderr, "gangway config: of which command? gangway --help lists them\n");
+    return kExitUsage;
+  }
   std::printf("%s", DescribeSettings(*app.get_subcommands().front(), arguments).c_str());
   return 0;
 }

@@ -116,7 +116,9 @@ absl::Status CheckAddresses(const ControllerCommandOptions& options, const net::
                      " goes with --tls-ca, --tls-cert and --tls-key"));
   }
   for (const auto& [option, address] : {std::pair("listen", options.listen), {"listen-tls", options.listen_tls}}) {
-    if (!options.tenants.empty() || address.empty() || net::IsLoopback(address)) continue;
+    if (address.empty() || net::IsLoopback(address)) continue;
+    GW_RETURN_IF_ERROR_WITH(net::ParseAddress(address).status(), absl::StrCat("--", option));
+    if (!options.tenants.empty()) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("clients from other machines need tokens: --", option, "=", address, " goes with --tenants"));
   }

@@ -13,12 +13,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
 #include "gangway/cli/command.h"
 #include "gangway/cli/local_cluster.h"
 #include "gangway/device/device.h"
 #include "gangway/device/pjrt/client.h"
+#include "gangway/net/message.h"
 #include "gangway/net/ucx/ucx_fabric.h"
 
 namespace gangway::cli {
@@ -48,6 +50,23 @@ Finding Plugin(const std::string& named) {
 Finding PythonFolder() {
   GW_ASSIGN_OR_RETURN(std::string folder, FindPythonFolder());
   return absl::StrCat("JAX finds us in ", folder);
+}
+
+// The first line that a command of the shell prints; "" if it fails.
+std::string LineOf(const char* command) {
+  char line[256] = "";
+  FILE* pipe = popen(command, "r");
+  if (pipe == nullptr) return "";
+  const bool printed = std::fgets(line, sizeof line, pipe) != nullptr;
+  return pclose(pipe) == 0 && printed ? std::string(absl::StripTrailingAsciiWhitespace(line)) : "";
+}
+
+// Controller and workers of one protocol talk to each other; clients bring their own JAX.
+Finding Versions() {
+  const std::string ours = absl::StrCat("gangway " GANGWAY_VERSION ", protocol ", net::kProtocolVersion);
+  const std::string jax = LineOf("python3 -c \"import importlib.metadata as m; print(m.version('jax'))\" 2> /dev/null");
+  if (jax.empty()) return Warning(absl::StrCat(ours, "; python3 has no JAX, which clients need: pip install jax"));
+  return absl::StrCat(ours, "; python3 has JAX ", jax);
 }
 
 Finding Loopback() {
@@ -99,6 +118,7 @@ Finding Clock() {
 int Diagnose(const std::string& plugin) {
   const std::vector<Check> checks = {{"plugin", [&] { return Plugin(plugin); }},
                                      {"python", PythonFolder},
+                                     {"versions", Versions},
                                      {"loopback", Loopback},
                                      {"fabric", Fabric},
                                      {"open files", OpenFiles},

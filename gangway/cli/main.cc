@@ -22,6 +22,10 @@ int main(int argc, char** argv) {
     int code = app.exit(error);
     return code == 0 ? 0 : kExitUsage;
   }
+  if (action == nullptr) {
+    std::cerr << app.help();
+    return kExitUsage;
+  }
   const int code = action();
   // Threads of gRPC's may still end what a command has let go of: what is static must be there until the very end.
   std::cout.flush();

@@ -1,5 +1,6 @@
 #include "gangway/cli/settings.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 
 namespace gangway::cli {
 namespace {
@@ -25,11 +27,20 @@ bool IsSetting(const CLI::Option& option) {
   return name != "help" && name != "announce-fd";
 }
 
-std::string SourceOf(const CLI::App& command, const CLI::Option& option, const std::string& flag,
-                     const std::string& value, const std::vector<std::string>& arguments) {
+// "--port", "--port=1", "-o", "-oFILE".
+bool IsFlag(const std::string& argument, const CLI::Option& option) {
+  const auto starts = [&](const std::string& name) { return absl::StartsWith(argument, absl::StrCat("-", name)); };
+  if (std::any_of(option.get_snames().begin(), option.get_snames().end(), starts)) return true;
+  const absl::string_view name = absl::string_view(argument).substr(0, argument.find('='));
+  const auto is_it = [&](const std::string& long_name) { return name == absl::StrCat("--", long_name); };
+  return std::any_of(option.get_lnames().begin(), option.get_lnames().end(), is_it);
+}
+
+std::string SourceOf(const CLI::App& command, const CLI::Option& option, const std::string& value,
+                     const std::vector<std::string>& arguments) {
   if (option.count() == 0) return "default";
   for (const std::string& argument : arguments) {
-    if (argument == flag || absl::StartsWith(argument, absl::StrCat(flag, "="))) return "flag";
+    if (IsFlag(argument, option)) return "flag";
   }
   const std::string variable = VariableOf(command, option);
   const char* set = std::getenv(variable.c_str());
@@ -57,7 +68,7 @@ std::string DescribeSettings(const CLI::App& command, const std::vector<std::str
     if (!IsSetting(*option)) continue;
     const std::string flag = absl::StrCat("--", option->get_lnames().front());
     const std::string value = option->count() > 0 ? absl::StrJoin(option->results(), " ") : option->get_default_str();
-    absl::StrAppendFormat(&text, "%-20s %-30s %s\n", flag, value, SourceOf(command, *option, flag, value, arguments));
+    absl::StrAppendFormat(&text, "%-20s %-30s %s\n", flag, value, SourceOf(command, *option, value, arguments));
   }
   return text;
 }

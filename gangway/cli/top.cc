@@ -28,20 +28,12 @@ struct TopOptions {
 };
 
 constexpr size_t kMostRows = 12;
+constexpr char kNoLaunches[] = "/status.json?after=1e15";  // counts are enough here
 
 int Devices(const json& status) {
   int devices = 0;
   for (const json& worker : status["workers"]) devices += worker["alive"] ? worker["devices"].get<int>() : 0;
   return devices;
-}
-
-// What the sessions' launches have taken of the devices since the last look, in seconds.
-double DeviceSeconds(const json& status) {
-  double seconds = 0;
-  for (const json& launch : status["recent"]) {
-    seconds += launch["seconds"].get<double>() * static_cast<double>(launch["devices"].size());
-  }
-  return seconds;
 }
 
 // Bytes a second since the look before; "-" where there was none.
@@ -65,10 +57,12 @@ std::string Describe(const json& status, const json* before) {
       totals["launches"].get<int64_t>(), totals["failed_launches"].get<int64_t>());
   if (before != nullptr) {
     const double elapsed = status["when"].get<double>() - (*before)["when"].get<double>();
-    const double launches = totals["launches"].get<double>() - (*before)["totals"]["launches"].get<double>();
+    const auto since = [&](const char* total) {
+      return totals[total].get<double>() - (*before)["totals"][total].get<double>();
+    };
     if (elapsed > 0 && devices > 0) {
-      absl::StrAppendFormat(&text, "%.0f launches/s, devices busy %.0f %%\n", launches / elapsed,
-                            std::min(100.0, 100 * DeviceSeconds(status) / (elapsed * devices)));
+      absl::StrAppendFormat(&text, "%.0f launches/s, devices busy %.0f %%\n", since("launches") / elapsed,
+                            std::min(100.0, 100 * since("device_seconds") / (elapsed * devices)));
     }
   }
   absl::StrAppendFormat(&text, "\n%-24s %6s %7s %-6s %12s %8s %12s %12s\n", "WORKER", "ISLAND", "DEVICES", "STATE",
@@ -105,16 +99,14 @@ int Top(const TopOptions& options) {
   CatchSignals();
   const bool redraw = !options.once && isatty(STDOUT_FILENO) != 0;
   json before;
-  int64_t last = 0;
   while (CaughtSignal() == 0) {
-    absl::StatusOr<std::string> text = status::Get(options.address, absl::StrCat("/status.json?after=", last));
+    absl::StatusOr<std::string> text = status::Get(options.address, kNoLaunches);
     json seen = text.ok() ? json::parse(*text, nullptr, /*allow_exceptions=*/false) : json();
     if (!seen.is_object()) {
       std::fprintf(stderr, "gangway top: %s\n",
                    text.ok() ? "not a status page" : std::string(text.status().message()).c_str());
       return kExitFailure;
     }
-    if (!seen["recent"].empty()) last = seen["recent"].back()["number"];
     const bool prints = !options.once || !before.is_null();  // rates take two looks
     if (prints)
       std::printf("%s%s", redraw ? "\x1b[H\x1b[2J" : "", Describe(seen, before.is_null() ? nullptr : &before).c_str());

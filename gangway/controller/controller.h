@@ -19,6 +19,7 @@
 #include "gangway/base/future.h"
 #include "gangway/base/strong_id.h"
 #include "gangway/compile/compile.h"
+#include "gangway/controller/launch_journal.h"
 #include "gangway/controller/observation.h"
 #include "gangway/mesh/sharding.h"
 #include "gangway/net/message.h"
@@ -184,10 +185,15 @@ class Controller {
                                                 absl::Span<const ArrayId> arguments, const ExecuteOptions& options) = 0;
 
   virtual Statistics Stats() const = 0;
-  // All there is to see, with the launches numbered above `after`.
-  virtual Observation Observe(uint64_t after) const { return {}; }
-  // The last while's, oldest first; none where no launches are remembered.
-  virtual std::vector<TransferSample> Transfers() const { return {}; }
+  // What there is to see now, but for what there may be much of.
+  virtual Observation Observe() const { return {}; }
+  // That are on the cluster.
+  virtual std::vector<ProgramState> Programs() const { return {}; }
+  // Whether launches and transfers are remembered.
+  virtual bool Remembers() const { return false; }
+  // The last launches that are over, and the last while's transfers: those numbered above `after`.
+  virtual LaunchList LaunchesAfter(uint64_t after) const { return {}; }
+  virtual std::vector<TransferSample> TransfersAfter(uint64_t after) const { return {}; }
   // What a program that is on the cluster was compiled from. By its name, of several the one compiled last, or by its
   // number. NOT_FOUND.
   virtual absl::StatusOr<std::shared_ptr<const CompileRequest>> Source(absl::string_view program) const {

@@ -114,7 +114,7 @@ absl::StatusOr<ArrayId> RuntimeController::MakeArray(SessionId session, ArraySpe
   auto graph = std::make_shared<const dataflow::Graph>(
       dataflow::SingleNode(dataflow::NodeKind::kUpload, "upload", 0, 1, WorkersOf(layout->placement)));
   Command command;
-  command.task = NewTask(session, "upload", std::move(graph));
+  command.task = NewTask(session, std::move(graph));
   const ArrayId id = AddArray(session, layout, command.task);
   command.task->first_output = arrays_[id]->buffer;
   command.task->num_outputs = 1;

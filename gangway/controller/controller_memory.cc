@@ -55,7 +55,7 @@ bool RuntimeController::TakeMemory(SessionId id, SessionRecord& session) {
     if (!waited) {
       session.lacks_memory_since = clock_.Now();
       memory_queue_.push_back(id);
-      Log(absl::StrCat("session ", session.info.name, ": ", command.task->what,
+      Log(absl::StrCat("session ", session.info.name, ": ", command.task->What(),
                        " waits: ", LacksMemory(command).message()));
     }
     return false;

@@ -223,7 +223,7 @@ absl::StatusOr<Command> RuntimeController::CopyCommand(SessionId session, const 
   auto graph = std::make_shared<const dataflow::Graph>(
       dataflow::SingleNode(dataflow::NodeKind::kCopy, what, static_cast<int>(moves.size()), 1, workers));
   Command command;
-  command.task = NewTask(session, what, std::move(graph));
+  command.task = NewTask(session, std::move(graph));
   command.task->first_output = buffer;
   command.task->num_outputs = 1;
   for (auto& [worker, copy] : plan) {

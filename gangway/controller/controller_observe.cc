@@ -3,32 +3,30 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "gangway/base/check.h"
 #include "gangway/controller/runtime_controller.h"
 
 namespace gangway::controller {
 
 void RuntimeController::Note(const TaskRecord& task) {
-  SessionRecord* session = FindSession(task.session);
-  if (session != nullptr) {
+  absl::Duration device_time;
+  for (const IslandPart& part : *task.islands) device_time += task.took * part.devices.size();
+  device_time_ += device_time;
+  if (SessionRecord* session = FindSession(task.session)) {
     ++session->launches;
-    for (const IslandPart& part : *task.islands) session->device_time += task.took * part.devices.size();
+    session->device_time += device_time;
   }
   if (auto program = programs_.find(task.program); program != programs_.end()) ++program->second->launches;
   if (!journal_.keeps()) return journal_.Count(!task.error.ok());
   LaunchRecord launch;
-  launch.program = std::string(absl::StripPrefix(task.what, "program "));
+  launch.program = task.name();
+  launch.client = task.client;
   launch.islands = task.islands;
   launch.submitted = task.submitted;
   launch.dispatched = task.dispatched_at;
   launch.over = clock_.Now();
   launch.took = task.took;
   if (!task.error.ok()) launch.error = std::string(task.error.message());
-  if (session != nullptr) {
-    launch.session = session->info.name;
-    launch.tenant = session->info.tenant;
-  }
   journal_.Add(std::move(launch));
 }
 
@@ -45,7 +43,7 @@ Statistics RuntimeController::Stats() const {
   return stats;
 }
 
-Observation RuntimeController::Observe(uint64_t after) const {
+Observation RuntimeController::Observe() const {
   GW_CHECK(loop_->InLoop());
   Observation seen;
   seen.when = clock_.Now();
@@ -53,6 +51,7 @@ Observation RuntimeController::Observe(uint64_t after) const {
   seen.launches = journal_.launches();
   seen.failed_launches = journal_.failed();
   seen.launch_messages = counts_.launch_messages;
+  seen.device_time = device_time_;
   for (const resource::Worker& worker : cluster_.workers()) {
     const WorkerLink& link = *links_[worker.id.value()];
     seen.workers.push_back({worker.name, worker.island, static_cast<int>(worker.devices[0].value()),
@@ -64,13 +63,29 @@ Observation RuntimeController::Observe(uint64_t after) const {
     seen.sessions.push_back({session.info.name, session.info.tenant, session.info.weight, session.info.priority,
                              static_cast<int64_t>(session.held.size()), session.launches, session.device_time});
   }
+  return seen;
+}
+
+std::vector<ProgramState> RuntimeController::Programs() const {
+  GW_CHECK(loop_->InLoop());
+  std::vector<ProgramState> programs;
+  programs.reserve(programs_.size());
   for (const auto& [id, record] : programs_) {
     if (record->program == nullptr) continue;
-    seen.programs.push_back({id.value(), record->program->compiled.name, static_cast<int>(record->devices.size()),
-                             record->launches, record->cost});
+    programs.push_back({id.value(), NameOf(record->deployment->graph), static_cast<int>(record->devices.size()),
+                        record->launches, record->cost});
   }
-  seen.recent = journal_.After(after);
-  return seen;
+  return programs;
+}
+
+LaunchList RuntimeController::LaunchesAfter(uint64_t after) const {
+  GW_CHECK(loop_->InLoop());
+  return journal_.After(after);
+}
+
+std::vector<TransferSample> RuntimeController::TransfersAfter(uint64_t after) const {
+  GW_CHECK(loop_->InLoop());
+  return transfers_.After(after);
 }
 
 absl::StatusOr<std::shared_ptr<const CompileRequest>> RuntimeController::Source(absl::string_view program) const {

@@ -362,8 +362,7 @@ absl::StatusOr<ProgramRecord*> RuntimeController::RunnableProgram(ProgramId id) 
 
 std::shared_ptr<TaskRecord> RuntimeController::NewLaunch(SessionId session, const ProgramRecord& program,
                                                          const ExecuteOptions& options) {
-  std::shared_ptr<TaskRecord> task =
-      NewTask(session, absl::StrCat("program ", program.program->compiled.name), program.deployment->graph);
+  std::shared_ptr<TaskRecord> task = NewTask(session, program.deployment->graph);
   task->is_launch = true;
   task->watched = options.notify;
   task->islands = program.islands;
@@ -435,7 +434,9 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
   launch.program = program.deployment->id;
   result.done = command.task->done.future();
   ++pending_launches_;
-  command.task->use = FindSession(session)->use;
+  const SessionRecord& owner = *FindSession(session);
+  command.task->client = owner.client;
+  command.task->use = owner.use;
   if (command.task->use != nullptr) ++command.task->use->launches;
   command.launch = std::make_shared<const net::Launch::Order>(std::move(launch));
   for (ArrayId made : result.outputs) {

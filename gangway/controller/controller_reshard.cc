@@ -67,9 +67,8 @@ absl::StatusOr<ArrayId> RuntimeController::PatchShards(SessionId session, ArrayI
     workers.push_back(worker);
   }
   Command command;
-  command.task = NewTask(session, "reshard",
-                         std::make_shared<const dataflow::Graph>(
-                             dataflow::SingleNode(dataflow::NodeKind::kCopy, "reshard", 1, 1, workers)));
+  command.task = NewTask(session, std::make_shared<const dataflow::Graph>(
+                                      dataflow::SingleNode(dataflow::NodeKind::kCopy, "reshard", 1, 1, workers)));
   const ArrayId id = AddArray(session, layout, command.task);
   command.task->first_output = arrays_[id]->buffer;
   command.task->num_outputs = 1;

@@ -37,6 +37,7 @@ SessionId RuntimeController::OpenSession(SessionInfo info) {
   GW_CHECK(loop_->InLoop());
   const SessionId id(next_session_++);
   if (auto use = tenant_uses_.find(info.tenant); use != tenant_uses_.end()) sessions_[id].use = use->second;
+  sessions_[id].client = std::make_shared<const ClientName>(ClientName{info.name, info.tenant});
   sessions_[id].info = std::move(info);
   return id;
 }
@@ -137,12 +138,11 @@ const sched::GangScheduler* RuntimeController::scheduler(int island) const {
   return it == schedulers_.end() ? nullptr : &it->second;
 }
 
-std::shared_ptr<TaskRecord> RuntimeController::NewTask(SessionId session, std::string what,
+std::shared_ptr<TaskRecord> RuntimeController::NewTask(SessionId session,
                                                        std::shared_ptr<const dataflow::Graph> graph) {
   auto task = std::make_shared<TaskRecord>(std::move(graph));
   task->id = TaskId(next_task_++);
   task->session = session;
-  task->what = std::move(what);
   tasks_.emplace(task->id, task);
   return task;
 }
@@ -286,7 +286,7 @@ void RuntimeController::PartDone(const std::shared_ptr<TaskRecord>& task, Worker
   task->took = std::max(task->took, took);
   const dataflow::Step step = task->progress.PartDone(dataflow::NodeId(0), worker, status);
   if (!step.poisoned.empty()) {
-    task->error = Annotate(status, task->what);
+    task->error = Annotate(status, task->What());
     // Workers that know nothing of the failure must not take their parts for good.
     net::PoisonBuffers poison;
     for (int i = 0; i < task->num_outputs; ++i) {

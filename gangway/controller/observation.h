@@ -1,4 +1,5 @@
-// What an operator may see of a controller: a copy, made on its loop.
+// What an operator may see of a controller, taken on its loop; to be read on any thread. What is named or done again
+// and again is shared, so that looking costs the loop little.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +25,19 @@ struct IslandPart {
 // Ascending islands. Shared by all launches of a program.
 using IslandParts = std::shared_ptr<const std::vector<IslandPart>>;
 
-// One launch of a program that is over.
+// Shared by all launches of a program, or of a client; never null.
+using Name = std::shared_ptr<const std::string>;
+struct ClientName {
+  std::string session, tenant;
+};
+
+// One launch of a program that is over. Numbers and pointers only, but for the error of one that failed.
 struct LaunchRecord {
   uint64_t number = 0;  // counts up from 1
-  std::string program, session, tenant;
-  IslandParts islands;    // never null
-  absl::Time submitted;   // by the client
+  Name program;
+  std::shared_ptr<const ClientName> client;  // never null
+  IslandParts islands;                       // never null
+  absl::Time submitted;                      // by the client
   absl::Time dispatched;  // admitted by the scheduler and sent to its workers; the infinite past: never
   absl::Time over;        // as told; a launch that nobody waits for is told of late
   absl::Duration took;    // device time; zero: not measured
@@ -41,6 +49,7 @@ struct TransferSample {
   std::string worker;
   absl::Time when;
   int64_t sent_bytes = 0, received_bytes = 0;
+  uint64_t number = 0;  // counts up from 1
 };
 
 struct WorkerState {
@@ -64,7 +73,7 @@ struct SessionState {
 
 struct ProgramState {
   uint64_t number = 0;  // of all programs that this controller has compiled
-  std::string name;
+  Name name;
   int devices = 0;
   int64_t launches = 0;
   absl::Duration device_time;  // a launch's: a running mean
@@ -75,10 +84,9 @@ struct Observation {
   Statistics totals;
   int64_t launches = 0, failed_launches = 0;  // since the start
   int64_t launch_messages = 0;
+  absl::Duration device_time;  // of all launches, times the devices of each
   std::vector<WorkerState> workers;
   std::vector<SessionState> sessions;
-  std::vector<ProgramState> programs;
-  std::vector<LaunchRecord> recent;  // oldest first
 };
 
 }  // namespace gangway::controller

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace gangway::controller {
 
 std::vector<WorkerId> WorkersOf(const Placement& placement) {
@@ -10,6 +12,10 @@ std::vector<WorkerId> WorkersOf(const Placement& placement) {
   for (const resource::Share& share : placement) workers.push_back(share.worker);
   return workers;
 }
+
+Name NameOf(const std::shared_ptr<const dataflow::Graph>& graph) { return Name(graph, &graph->nodes[0].name); }
+
+std::string TaskRecord::What() const { return is_launch ? absl::StrCat("program ", *name()) : *name(); }
 
 std::shared_ptr<SharedShard>& ArrayRecord::Share(int position) {
   if (shared.empty()) shared.resize(layout->spec.devices.size());

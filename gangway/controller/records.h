@@ -53,12 +53,15 @@ struct Deployment {
   std::shared_ptr<const dataflow::Graph> graph;  // of every launch
 };
 
+// What the graph's only node is called.
+Name NameOf(const std::shared_ptr<const dataflow::Graph>& graph);
+
 // An upload, copy or launch: the maker of arrays. Shared by the arrays it makes, so that one report readies them all.
 struct TaskRecord {
   TaskId id;
   SessionId session;
   bool is_launch = false;
-  std::string what;  // for errors: "program jit_f"
+  std::shared_ptr<const ClientName> client;  // a launch's
   dataflow::Progress progress;
   net::BufferId first_output;
   int num_outputs = 0;
@@ -77,6 +80,8 @@ struct TaskRecord {
   absl::Time submitted, dispatched_at = absl::InfinitePast();  // a launch's
 
   explicit TaskRecord(std::shared_ptr<const dataflow::Graph> graph) : progress(std::move(graph)) {}
+  Name name() const { return NameOf(progress.shared_graph()); }  // of the program, or "upload"
+  std::string What() const;                                      // for errors: "program jit_f"
   // All that have a part in it.
   const std::vector<WorkerId>& workers() const { return progress.graph().nodes[0].workers; }
 };
@@ -163,8 +168,9 @@ void ForEachBuffer(const Command& command, absl::FunctionRef<void(net::BufferId)
 
 struct SessionRecord {
   SessionInfo info;
-  std::shared_ptr<TenantUse> use;        // its tenant's; null where the cluster is open
-  std::vector<sched::TenantId> tenants;  // by island
+  std::shared_ptr<const ClientName> client;  // of all its launches
+  std::shared_ptr<TenantUse> use;            // its tenant's; null where the cluster is open
+  std::vector<sched::TenantId> tenants;      // by island
   absl::flat_hash_map<ProgramId, int> programs;
   std::vector<DeviceId> sliced;  // devices of its slices, once for each
   int64_t launches = 0;          // that are over

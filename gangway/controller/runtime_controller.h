@@ -123,8 +123,11 @@ class RuntimeController final : public Controller {
   absl::StatusOr<ExecuteResult> Execute(SessionId session, ProgramId program, absl::Span<const ArrayId> arguments,
                                         const ExecuteOptions& options) override;
   Statistics Stats() const override;
-  Observation Observe(uint64_t after) const override;
-  std::vector<TransferSample> Transfers() const override { return transfers_.samples(); }
+  Observation Observe() const override;
+  std::vector<ProgramState> Programs() const override;
+  bool Remembers() const override { return journal_.keeps(); }
+  LaunchList LaunchesAfter(uint64_t after) const override;
+  std::vector<TransferSample> TransfersAfter(uint64_t after) const override;
   absl::StatusOr<std::shared_ptr<const CompileRequest>> Source(absl::string_view program) const override;
   std::vector<DeviceMemory> Memory() const override;
 
@@ -193,8 +196,7 @@ class RuntimeController final : public Controller {
   // It will never be sent: its questions are answered, what it was to take by donation is freed.
   void Forgo(const Command& command, const absl::Status& why);
   void Admitted(const std::vector<sched::GangId>& gangs);
-  std::shared_ptr<TaskRecord> NewTask(SessionId session, std::string what,
-                                      std::shared_ptr<const dataflow::Graph> graph);
+  std::shared_ptr<TaskRecord> NewTask(SessionId session, std::shared_ptr<const dataflow::Graph> graph);
   void PartDone(const std::shared_ptr<TaskRecord>& task, WorkerId worker, const absl::Status& status,
                 absl::Duration took = absl::ZeroDuration());
   // All parts of the task.
@@ -336,6 +338,7 @@ class RuntimeController final : public Controller {
   absl::Duration unreported_;  // expected device time of launches since the last that reports at once
   int next_compile_executor_ = 0;
   DispatchCounts counts_;
+  absl::Duration device_time_;  // of all launches that are over, times the devices of each
   LaunchJournal journal_;
   TransferHistory transfers_;
   int together_ = 0;                                   // calls of Together under way

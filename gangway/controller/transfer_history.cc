@@ -1,12 +1,20 @@
 #include "gangway/controller/transfer_history.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace gangway::controller {
 
-void TransferHistory::Keep(const TransferSample& sample) {
-  samples_.push_back(sample);
+void TransferHistory::Keep(TransferSample sample) {
+  sample.number = next_++;
+  samples_.push_back(std::move(sample));
   if (samples_.size() > capacity_) samples_.pop_front();
+}
+
+std::vector<TransferSample> TransferHistory::After(uint64_t after) const {
+  auto first = std::partition_point(samples_.begin(), samples_.end(),
+                                    [after](const TransferSample& sample) { return sample.number <= after; });
+  return {first, samples_.end()};
 }
 
 void TransferHistory::Add(TransferSample sample) {

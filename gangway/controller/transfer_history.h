@@ -21,17 +21,18 @@ class TransferHistory {
 
   // What the worker's counts are at that time, which is none before the last; they start again when it comes back.
   void Add(TransferSample sample);
-  // Oldest first.
-  std::vector<TransferSample> samples() const { return {samples_.begin(), samples_.end()}; }
+  // Those with a number above `after`, oldest first; earlier ones may be forgotten already.
+  std::vector<TransferSample> After(uint64_t after) const;
 
  private:
   struct Last {
     TransferSample sample;
     bool kept = false;
   };
-  void Keep(const TransferSample& sample);
+  void Keep(TransferSample sample);
 
   const size_t capacity_;
+  uint64_t next_ = 1;
   std::deque<TransferSample> samples_;
   absl::flat_hash_map<std::string, Last> last_;  // by worker
 };

@@ -35,6 +35,7 @@ class Progress {
   const absl::Status& status() const { return status_; }
   bool IsOpen(NodeId node, resource::WorkerId worker) const { return OpenPart(node, worker).has_value(); }
   const Graph& graph() const { return *graph_; }
+  const std::shared_ptr<const Graph>& shared_graph() const { return graph_; }
 
  private:
   struct NodeState {

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace gangway::status {
@@ -25,5 +27,9 @@ absl::StatusOr<std::string> Get(const std::string& address, const std::string& p
 absl::StatusOr<Answer> GetExplanation(const std::string& address, const std::string& program,
                                       const std::vector<std::pair<std::string, std::string>>& query,
                                       absl::Duration patience);
+// What happens there from now on, for that long, as a trace. `take` gets the document part by part, as it is made;
+// false from it ends the recording, which is no error. Blocks until the end.
+absl::Status RecordTrace(const std::string& address, absl::Duration length,
+                         absl::FunctionRef<bool(absl::string_view part)> take);
 
 }  // namespace gangway::status

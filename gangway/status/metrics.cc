@@ -54,6 +54,8 @@ std::string MetricsText(const controller::Observation& seen) {
   families.Counter("gangway_failed_launches_total", "Launches that failed", static_cast<double>(seen.failed_launches));
   families.Counter("gangway_launch_messages_total", "Messages to workers that launch programs",
                    static_cast<double>(seen.launch_messages));
+  families.Counter("gangway_device_seconds_total", "Time of launches on devices, all devices together",
+                   absl::ToDoubleSeconds(seen.device_time));
   families.Gauge("gangway_pending_launches", "Launches that are not over",
                  static_cast<double>(seen.totals.pending_launches));
   families.Gauge("gangway_waiting_for_memory", "Sessions whose next program or array does not fit now",

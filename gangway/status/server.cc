@@ -1,21 +1,23 @@
 #include "gangway/status/server.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <functional>
-#include <limits>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gangway/base/status.h"
 #include "gangway/net/address.h"
 #include "gangway/status/client.h"
 #include "gangway/status/json.h"
 #include "gangway/status/metrics.h"
+#include "gangway/status/recording.h"
 #include "gangway/status/trace.h"
 #include "httplib.h"
 #include "status_page.h"
@@ -24,7 +26,10 @@ namespace gangway::status {
 namespace {
 
 constexpr absl::Duration kLoopDeadline = absl::Seconds(5);
-constexpr int kThreads = 2;
+// One may be explaining and some recording, for long; the others are for those who only look.
+constexpr int kThreads = 8;
+constexpr absl::Duration kLongestRecording = absl::Hours(1);
+constexpr char kJson[] = "application/json";
 constexpr size_t kLongestRequest = 1 << 16;
 constexpr std::chrono::seconds kIdle{5};
 // The page asks nobody but its own server.
@@ -47,6 +52,8 @@ class ServerImpl final : public Server {
       setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     });
     http_.set_payload_max_length(kLongestRequest);
+    // A connection that waits for its next request would keep a thread.
+    http_.set_keep_alive_max_count(1);
     http_.set_keep_alive_timeout(kIdle.count());
     http_.set_read_timeout(kIdle);
     http_.set_write_timeout(kIdle);
@@ -55,19 +62,12 @@ class ServerImpl final : public Server {
     http_.Get("/", [](const httplib::Request&, httplib::Response& response) {
       response.set_content(kStatusPage, "text/html; charset=utf-8");
     });
-    Document("/status.json", "application/json",
-             [](const httplib::Request&, const controller::Observation& seen) { return StatusJson(seen); });
+    http_.Get("/status.json",
+              [this](const httplib::Request& request, httplib::Response& response) { Status(request, response); });
+    http_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) { Metrics(response); });
     http_.Get("/trace.json", [this](const httplib::Request& request, httplib::Response& response) {
-      auto seen = AskLoop<Seen>([](controller::Controller& c) { return Seen{c.Observe(0), c.Transfers()}; });
-      if (!seen.ok()) return Unanswered(seen.status(), response);
-      const double seconds = NumberOf(request, "seconds");
-      const absl::Time from = seconds > 0 ? seen->first.when - absl::Seconds(seconds) : absl::InfinitePast();
-      response.set_content(TraceJson(seen->first.recent, seen->second, from), "application/json");
+      request.has_param("record") ? RecordTrace(request, response) : PastTrace(request, response);
     });
-    Document(
-        "/metrics", "text/plain; version=0.0.4",
-        [](const httplib::Request&, const controller::Observation& seen) { return MetricsText(seen); },
-        /*launches=*/false);
     if (explain_ != nullptr) {
       http_.Get("/explain",
                 [this](const httplib::Request& request, httplib::Response& response) { Explain(request, response); });
@@ -75,6 +75,10 @@ class ServerImpl final : public Server {
   }
 
   ~ServerImpl() override {
+    stopping_.Notify();
+    // Recordings come to their end by that; the library would break them off.
+    const absl::Time deadline = absl::Now() + kLoopDeadline;
+    while (recordings_ > 0 && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
     http_.stop();
     if (thread_.joinable()) thread_.join();
   }
@@ -92,18 +96,56 @@ class ServerImpl final : public Server {
   std::string address() const override { return address_; }
 
  private:
-  using Seen = std::pair<controller::Observation, std::vector<controller::TransferSample>>;
-  using Writer = std::function<std::string(const httplib::Request&, const controller::Observation&)>;
+  void Status(const httplib::Request& request, httplib::Response& response) {
+    struct Seen {
+      controller::Observation now;
+      std::vector<controller::ProgramState> programs;
+      controller::LaunchList recent;
+    };
+    const auto after = static_cast<uint64_t>(NumberOf(request, "after"));
+    auto seen = AskLoop<Seen>([after](controller::Controller& controller) {
+      return Seen{controller.Observe(), controller.Programs(), controller.LaunchesAfter(after)};
+    });
+    if (!seen.ok()) return Unanswered(seen.status(), response);
+    response.set_content(StatusJson(seen->now, seen->programs, seen->recent), kJson);
+  }
 
-  // `launches`: those that are over are part of it, after the number asked for.
-  void Document(const char* path, const char* type, Writer write, bool launches = true) {
-    http_.Get(path, [this, type, launches, write = std::move(write)](const httplib::Request& request,
-                                                                     httplib::Response& response) {
-      const uint64_t after =
-          launches ? static_cast<uint64_t>(NumberOf(request, "after")) : std::numeric_limits<uint64_t>::max();
-      auto seen = Ask(after);
-      if (!seen.ok()) return Unanswered(seen.status(), response);
-      response.set_content(write(request, *seen), type);
+  void Metrics(httplib::Response& response) {
+    auto seen =
+        AskLoop<controller::Observation>([](controller::Controller& controller) { return controller.Observe(); });
+    if (!seen.ok()) return Unanswered(seen.status(), response);
+    response.set_content(MetricsText(*seen), "text/plain; version=0.0.4");
+  }
+
+  void PastTrace(const httplib::Request& request, httplib::Response& response) {
+    auto seen = AskLoop<History>([](controller::Controller& controller) { return HistoryAfter(controller, 0, 0); });
+    if (!seen.ok()) return Unanswered(seen.status(), response);
+    const double seconds = NumberOf(request, "seconds");
+    Trace trace;
+    AddTo(trace, *seen, seconds > 0 ? seen->when - absl::Seconds(seconds) : absl::InfinitePast());
+    response.set_content(trace.Finish(), kJson);
+  }
+
+  // Told as it happens, on this thread.
+  void RecordTrace(const httplib::Request& request, httplib::Response& response) {
+    const absl::Duration length = std::min(absl::Seconds(NumberOf(request, "record")), kLongestRecording);
+    auto begin = AskLoop<History>([](controller::Controller& controller) { return HistoryAfter(controller, 0, 0); });
+    if (!begin.ok()) return Unanswered(begin.status(), response);
+    auto recording = std::make_shared<Recording>(recordings_, *begin, length);  // the function is copied
+    if (!recording->admitted()) {
+      return Unanswered(absl::UnavailableError("others are recording: ask again"), response);
+    }
+    response.set_chunked_content_provider(kJson, [this, recording](size_t, httplib::DataSink& sink) {
+      stopping_.WaitForNotificationWithTimeout(recording->UntilNextTurn(absl::Now()));
+      const auto [launch, transfer] = recording->seen();
+      auto seen = AskLoop<History>([launch = launch, transfer = transfer](controller::Controller& controller) {
+        return HistoryAfter(controller, launch, transfer);
+      });
+      if (!seen.ok()) return false;  // which breaks the answer off
+      const std::string text = recording->Add(*seen, stopping_.HasBeenNotified());
+      if (!sink.write(text.data(), text.size())) return false;
+      if (recording->over()) sink.done();
+      return true;
     });
   }
 
@@ -133,11 +175,6 @@ class ServerImpl final : public Server {
     return explain_(*source, query);
   }
 
-  absl::StatusOr<controller::Observation> Ask(uint64_t after) {
-    return AskLoop<controller::Observation>(
-        [after](controller::Controller& controller) { return controller.Observe(after); });
-  }
-
   template <typename T>
   absl::StatusOr<T> AskLoop(std::function<absl::StatusOr<T>(controller::Controller&)> question) {
     // Shared: the loop may answer after the deadline.
@@ -149,6 +186,8 @@ class ServerImpl final : public Server {
   controller::Controller& controller_;
   const ExplainFunction explain_;
   std::mutex explaining_;
+  std::atomic<int> recordings_ = 0;
+  absl::Notification stopping_;
   httplib::Server http_;
   std::string address_;
   std::thread thread_;

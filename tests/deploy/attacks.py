@@ -52,6 +52,7 @@ def garbage(rng):
             b"GWcalls1" + random,
             b"GET /" + random + b" HTTP/1.1\r\n\r\n",
             b"GET /status.json?after=" + str(rng.getrandbits(200)).encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+            b"GET /trace.json?record=" + str(rng.getrandbits(40)).encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n",
             b"GET /explain?program=" + random.hex().encode() + b"&format=xml HTTP/1.1\r\nHost: x\r\n\r\n",
             b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n" + random,
         ]

@@ -1,6 +1,8 @@
 """Options from flags, a file and the environment; `gangway config` and `gangway doctor`."""
 
+import pathlib
 import re
+import sys
 
 import clusters
 
@@ -20,6 +22,17 @@ def test_flags_beat_files_beat_the_environment(tmp_path):
     assert settings["devices"] == ("4", "file")
     assert settings["workers"] == ("2", "GANGWAY_SERVE_WORKERS")
     assert settings["log-level"] == ("warn", "default")
+
+
+def test_a_short_flag_is_one():
+    _, settings = config("trace", "-o", "x.json", "127.0.0.1:1")
+    assert settings["output"] == ("x.json", "flag")
+
+
+def test_a_command_that_there_is_not():
+    for arguments, why in [((), "Usage"), (("serv",), "serv"), (("config", "serv"), "serv"), (("config",), "COMMAND")]:
+        shown = clusters.run([clusters.GANGWAY, *arguments], 60)
+        assert shown.returncode == 2 and why in shown.stderr, (arguments, shown)
 
 
 def test_options_before_the_command_that_is_run():
@@ -44,10 +57,21 @@ def test_a_value_out_of_range_is_an_error():
     assert shown.returncode == 2 and "devices" in shown.stderr
 
 
+def doctor(path, *options):
+    return clusters.run([clusters.GANGWAY, "doctor", *options], 60, env=clusters.clean_environment(PATH=path))
+
+
 def test_this_host_can_run_gangway():
-    found = clusters.run([clusters.GANGWAY, "doctor"], 60)
+    found = doctor(f"{pathlib.Path(sys.executable).parent}:/usr/bin:/bin")
     assert found.returncode == 0, found.stdout
     assert re.search(r"^ok +plugin +\d+ cpu devices", found.stdout, re.MULTILINE), found.stdout
+    assert re.search(r"^ok +versions +gangway [0-9.]+, protocol \d+; python3 has JAX \d", found.stdout, re.MULTILINE)
+
+
+def test_a_host_without_jax_can_run_workers(tmp_path):
+    found = doctor(str(tmp_path))
+    assert found.returncode == 0, found.stdout
+    assert re.search(r"^warn +versions .*python3 has no JAX, which clients need", found.stdout, re.MULTILINE)
 
 
 def test_a_missing_plugin_is_told(tmp_path):

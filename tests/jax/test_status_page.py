@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import signal
 import subprocess
 import urllib.error
 import urllib.request
@@ -63,13 +64,72 @@ def test_top_without_a_cluster_is_one_line():
 
 def test_trace_has_a_row_for_each_device(busy, tmp_path):
     trace = tmp_path / "trace.json"
-    recorded = clusters.run([clusters.GANGWAY, "trace", busy.status_page, "--seconds", "0", "-o", trace], 60)
+    recorded = clusters.run([clusters.GANGWAY, "trace", busy.status_page, "--past", "0", "-o", trace], 60)
     assert recorded.returncode == 0, recorded.stderr
     events = json.loads(trace.read_text())["traceEvents"]
     rows = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
     assert {"device 0", "device 1", "island 0"} <= rows
     on_devices = [event for event in events if event["ph"] == "X" and event["name"] == "jit_matmul"]
     assert len(on_devices) >= 40 and any(event["dur"] > 0 for event in on_devices)
+
+
+RUNNING = """
+import jax, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()), ("x",))
+x = jax.device_put(np.zeros(8, np.float32), NamedSharding(mesh, P("x")))
+step = jax.jit(lambda x: x + 1)
+step(x).block_until_ready()
+print("running", flush=True)
+while True: x = step(x).block_until_ready()
+"""
+
+
+def recorded_launches(trace):
+    """Their numbers, in the trace's order."""
+    events = json.loads(trace.read_text())["traceEvents"]
+    return [event["args"]["launch"] for event in events if event["ph"] == "b" and event["cat"] == "launch"]
+
+
+@pytest.fixture
+def running(tmp_path):
+    """A cluster that remembers few launches, on which a client runs a program again and again."""
+    with clusters.Cluster(tmp_path, "--history=64", devices=2) as cluster:
+        client = cluster.start_client(RUNNING)
+        assert client.stdout.readline() == "running\n", client.communicate()[1]
+        yield cluster
+        client.kill()
+        client.communicate()
+
+
+def test_a_recording_has_each_launch_once(running, tmp_path):
+    trace = tmp_path / "trace.json"
+    done = clusters.run([clusters.GANGWAY, "trace", running.status_page, "--seconds", "2", "-o", trace], 60)
+    assert done.returncode == 0, done.stderr
+    launches = recorded_launches(trace)
+    # Perhaps not all of them, where many run in a turn; the history alone has 64.
+    assert launches == sorted(set(launches)) and len(launches) > 128
+
+
+def test_an_interrupted_recording_is_whole(running, tmp_path):
+    trace = tmp_path / "trace.json"
+    command = [clusters.GANGWAY, "trace", running.status_page, "--seconds", "3600", "-o", trace]
+    recorder = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        assert clusters.eventually(lambda: trace.exists() and trace.stat().st_size > 10_000)
+        recorder.send_signal(signal.SIGINT)
+        assert recorder.wait(30) == 0
+        assert len(recorder.stderr.read().splitlines()) == 1
+    finally:
+        recorder.kill()
+        recorder.communicate()
+    assert recorded_launches(trace)
+
+
+def test_no_trace_without_a_cluster(tmp_path):
+    done = clusters.run([clusters.GANGWAY, "trace", "127.0.0.1:1", "-o", tmp_path / "trace.json"], 60)
+    assert done.returncode == 1 and not (tmp_path / "trace.json").exists()
+    assert len(done.stderr.splitlines()) == 1 and "no status page" in done.stderr
 
 
 def explain(cluster, program, *options):

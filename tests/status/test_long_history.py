@@ -49,7 +49,7 @@ const timed = setInterval(() => {
 @functools.lru_cache
 def documents():
     launches = [
-        {"number": i + 1, "program": f"jit_step_{i}", "session": f"client {i % 7}", "tenant": "red", "islands": [0],
+        {"number": i + 6, "program": f"jit_step_{i}", "session": f"client {i % 7}", "tenant": "red", "islands": [0],
          "devices": list(range(DEVICES)), "submitted": i * 1e-3, "dispatched": i * 1e-3 + 1e-4, "over": i * 1e-3 + 9e-4,
          "seconds": 7e-4}
         for i in range(LAUNCHES)
@@ -70,7 +70,7 @@ def documents():
         for i in range(PROGRAMS)
     ]
     totals = {"launches": LAUNCHES, "failed_launches": 1, "pending_launches": 0, "sessions": 7, "programs": PROGRAMS,
-              "arrays": 1, "store_bytes": 8 << 30, "waiting_for_memory": 0}  # fmt: skip
+              "arrays": 1, "store_bytes": 8 << 30, "waiting_for_memory": 0, "device_seconds": 3.5}  # fmt: skip
     status = {
         "when": 10.0,
         "totals": totals,
@@ -143,6 +143,8 @@ def test_the_page(address, tmp_path, scheme):
         report
     )
     assert not report["wide"]
+    # The first five launches are not there: the timeline says so.
+    assert report["known"] == "Grey: more launches than are remembered."
 
 
 def test_it_is_painted_within_a_second_and_keeps_the_keyboards_place(address, tmp_path):

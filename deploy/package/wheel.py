@@ -15,6 +15,7 @@ process of ours. Needs `patchelf`, and `auditwheel`, which says what systems the
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -42,7 +43,11 @@ os.execv(executable, [executable, *sys.argv[1:]])
 
 
 def run(*command):
-    return subprocess.run([*map(str, command)], check=True, capture_output=True, text=True).stdout
+    # The tools of the environment whose interpreter this is, named in PATH or not.
+    tools = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = os.environ | {"PATH": tools}
+    command = [shutil.which(command[0], path=tools) or command[0], *map(str, command[1:])]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
 
 
 def version():

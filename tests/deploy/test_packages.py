@@ -116,7 +116,8 @@ class TestWheel:
         if done.returncode != 0:
             pytest.skip(f"no tools to make a wheel: {done.stderr.splitlines()[-1:]}")
         stage = installed(folder / "stage", "/")
-        checked([tools / "python", PACKAGE / "wheel.py", stage, folder / "out"], env=alone(tools))
+        # As `make wheel` does: the interpreter is named, its folder is not in PATH.
+        checked([tools / "python", PACKAGE / "wheel.py", stage, folder / "out"], env=alone())
         (wheel,) = (folder / "out").glob("*.whl")
         shown = checked([tools / "python", "-m", "auditwheel", "show", wheel], env=alone(tools))
         assert re.search(r"manylinux_\d+_\d+", wheel.name)[0] in shown
@@ -197,8 +198,11 @@ class TestContainer:
     def test_its_last_stage_below_a_folder(self, tmp_path):
         root = tmp_path / "root"
         checked(["cp", "-a", os.environ["GANGWAY_CHROOT"], root])
+        # What a container has: devices with /dev/shm, for all users, and the kernel's folders.
         checked(["mount", "-t", "proc", "proc", root / "proc"])
-        checked(["mount", "--bind", "/dev", root / "dev"])
+        checked(["mount", "-t", "sysfs", "-o", "ro", "sysfs", root / "sys"])
+        checked(["mount", "--rbind", "/dev", root / "dev"])
+        checked(["mount", "--make-rslave", root / "dev"])
         for file in ("etc/resolv.conf", "etc/ssl/certs/ca-certificates.crt"):  # how this machine reaches PyPI
             shutil.copy(f"/{file}", root / file)
         shutil.copytree(ROOT / "build" / "packages", root / "gangway/build/packages")
@@ -226,4 +230,6 @@ class TestContainer:
             chroot = ["chroot", f"--userspec={user}:{user}", root, "env", *variables, "HOME=/tmp", "sh", "-c", script]
             assert checked(chroot) == "4 devices: 7232.0\n"
         finally:
-            subprocess.run(["umount", root / "dev", root / "proc"], check=False)
+            # At once, whoever still looks at them: what is mounted must not be there when the folder is deleted.
+            for mounted in ("dev", "sys", "proc"):
+                checked(["umount", "--recursive", "--lazy", root / mounted])

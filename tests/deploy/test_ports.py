@@ -22,6 +22,7 @@ from authority import Authority, needs_openssl
 import gangway
 
 STEPS = pathlib.Path(__file__).with_name("train_steps.py")
+FUZZ_SECONDS = float(os.environ.get("GANGWAY_FUZZ_SECONDS", 5))
 TENANTS = [
     {"name": "red", "token": "of-red", "weight": 3},
     {"name": "small", "token": "of-small", "max_devices": 1, "max_bytes": "1MiB", "max_queued": 50},
@@ -250,8 +251,8 @@ class Training(threading.Thread):
         self.join()
 
 
+@pytest.mark.timeout(FUZZ_SECONDS + 300)
 def test_garbage_on_every_port(served, native_losses):
-    seconds = float(os.environ.get("GANGWAY_FUZZ_SECONDS", 5))
     rng = random.Random(int(os.environ.get("GANGWAY_FUZZ_SEED", 0)))
     ports = served.ports()
     assert len(ports) == 7
@@ -262,7 +263,7 @@ def test_garbage_on_every_port(served, native_losses):
     logged, held = len(served.lines()), resident_bytes(served.controller.process)
     training = Training(served, native_losses(4))
     training.start()
-    end, thrown = time.monotonic() + seconds, 0
+    end, thrown = time.monotonic() + FUZZ_SECONDS, 0
     while time.monotonic() < end or thrown < 10 * len(ports) or training.runs == 0:
         for name, port in ports:
             content = rng.choice(kinds)(rng)

@@ -99,6 +99,9 @@ Finding OpenFiles() {
 Finding SharedMemory() {
   struct statvfs space = {};
   if (statvfs("/dev/shm", &space) != 0) return Warning("no /dev/shm: workers of one host exchange data by TCP");
+  if (access("/dev/shm", W_OK) != 0) {
+    return absl::PermissionDeniedError("/dev/shm is not for this user, and UCX needs it: chmod 1777 /dev/shm");
+  }
   const uint64_t bytes = static_cast<uint64_t>(space.f_bavail) * space.f_frsize;
   constexpr uint64_t kEnough = uint64_t{256} << 20;
   if (bytes < kEnough) {

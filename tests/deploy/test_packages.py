@@ -1,10 +1,10 @@
 """What deploy/package and cmake/GangwayInstall.cmake make, installed as a user installs it and used from there."""
 
+import contextlib
 import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 
 import clusters
@@ -160,6 +160,22 @@ class TestWheel:
         assert [path for path in sorted(strange) if not OF_THE_SYSTEM.fullmatch(path.rpartition("/")[2])] == []
 
 
+@contextlib.contextmanager
+def kernel_folders(root):
+    """What a container has of them below `root`: devices, with a /dev/shm for all users, processes and interfaces."""
+    mounts = {
+        "proc": ["-t", "proc", "proc"],
+        "sys": ["-t", "sysfs", "-o", "ro", "sysfs"],
+        "dev": ["--rbind", "--make-rslave", "/dev"],
+    }
+    with contextlib.ExitStack() as mounted:
+        for folder, options in mounts.items():
+            checked(["mount", *options, root / folder])
+            # At once, whoever still looks at it: it must not be there when the folder above is deleted.
+            mounted.callback(checked, ["umount", "--recursive", "--lazy", root / folder])
+        yield
+
+
 class TestContainer:
     """No container runtime is asked for: the file is read, and its last stage can be run below a folder."""
 
@@ -198,11 +214,6 @@ class TestContainer:
     def test_its_last_stage_below_a_folder(self, tmp_path):
         root = tmp_path / "root"
         checked(["cp", "-a", os.environ["GANGWAY_CHROOT"], root])
-        # What a container has: devices with /dev/shm, for all users, and the kernel's folders.
-        checked(["mount", "-t", "proc", "proc", root / "proc"])
-        checked(["mount", "-t", "sysfs", "-o", "ro", "sysfs", root / "sys"])
-        checked(["mount", "--rbind", "/dev", root / "dev"])
-        checked(["mount", "--make-rslave", root / "dev"])
         for file in ("etc/resolv.conf", "etc/ssl/certs/ca-certificates.crt"):  # how this machine reaches PyPI
             shutil.copy(f"/{file}", root / file)
         shutil.copytree(ROOT / "build" / "packages", root / "gangway/build/packages")
@@ -213,7 +224,7 @@ class TestContainer:
             "PIP_CERT=/etc/ssl/certs/ca-certificates.crt",
             "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin",
         ]
-        try:
+        with kernel_folders(root):
             for step, rest in self.steps()[-1]:
                 if step == "COPY":
                     source, target = rest.split()[1:]
@@ -229,7 +240,3 @@ class TestContainer:
             script = "gangway run --devices 4 -- python3 /tmp/train.py"
             chroot = ["chroot", f"--userspec={user}:{user}", root, "env", *variables, "HOME=/tmp", "sh", "-c", script]
             assert checked(chroot) == "4 devices: 7232.0\n"
-        finally:
-            # At once, whoever still looks at them: what is mounted must not be there when the folder is deleted.
-            for mounted in ("dev", "sys", "proc"):
-                checked(["umount", "--recursive", "--lazy", root / mounted])

@@ -28,6 +28,8 @@ PYTHON = ">=3.11"
 REQUIRES = ["jax>=0.10.2", "jaxlib>=0.10.2", "xla_cpu_pjrt==0.0.1", "numpy", "grpcio", "protobuf"]
 # Of the C and C++ runtimes, which manylinux allows to be the system's.
 SYSTEM = re.compile(r"(ld-linux|lib(c|m|dl|rt|pthread|resolv|util|gcc_s|stdc\+\+))\b.*")
+# Debian packages that are compiled into the executable.
+COMPILED_IN = ["libabsl-dev", "libcli11-dev", "libcpp-httplib-dev", "libjemalloc-dev", "nlohmann-json3-dev"]
 # Modules that libucs opens from the folder ucx/ beside it: copies between processes of a host, and RDMA.
 UCX_MODULES = "ucx/libuct_*.so.0"
 # Starts the executable beside the package `gangway`, wherever pip put it; it is not imported, which would import JAX.
@@ -78,12 +80,12 @@ def copy_libraries(executable, target):
 
 
 def copy_licenses(files, target):
-    """Ours, and of every Debian package that a library is of."""
+    """Ours, and of every Debian package that something in the wheel is of."""
     target.mkdir(parents=True)
     shutil.copy(ROOT / "LICENSE", target / "LICENSE")
-    for path in files:
-        # By its name: /lib is /usr/lib, and packages name either.
-        owner = re.match(r"([^:\s]+)", run("dpkg-query", "--search", f"*/{path.resolve().name}"))[1]
+    # By its name: /lib is /usr/lib, and packages name either.
+    found = [run("dpkg-query", "--search", f"*/{path.resolve().name}") for path in files]
+    for owner in {*COMPILED_IN, *(re.match(r"([^:\s]+)", line)[1] for line in found)}:
         shutil.copy(f"/usr/share/doc/{owner}/copyright", target / f"{owner}.copyright")
 
 

@@ -39,14 +39,16 @@ bool IsGather(const Instruction& i) { return i.opcode() == Opcode::kAllGather &&
 
 // Several gathers that were made one to take less time.
 bool IsCombined(const Instruction& i) {
-  return IsGather(i) && i.shape().IsTuple() &&
+  return IsGather(i) && i.shape().IsTuple() && !i.users().empty() &&
          std::all_of(i.users().begin(), i.users().end(),
                      [](const Instruction* user) { return user->opcode() == Opcode::kGetTupleElement; });
 }
 
+constexpr int kMaxCasts = 16;  // one after the other, looked through
+
 // The gather that the value is, or that it was cast from; null when there is none.
 const Instruction* GatherOf(const Instruction* i) {
-  while (IsCast(*i)) i = i->operand(0);
+  for (int casts = 0; casts < kMaxCasts && IsCast(*i); ++casts) i = i->operand(0);
   return IsGather(*i) && i->shape().IsArray() ? i : nullptr;
 }
 

@@ -159,6 +159,10 @@ class TestWheel:
         strange = {path for path in mapped if path.startswith(("/usr/lib", "/lib"))}
         assert [path for path in sorted(strange) if not OF_THE_SYSTEM.fullmatch(path.rpartition("/")[2])] == []
 
+    def test_it_says_whose_work_it_holds(self, environment):
+        said = {path.name for path in environment.glob("lib/python*/site-packages/gangway-*.dist-info/licenses/*")}
+        assert {"LICENSE", "libucx0.copyright", "libjemalloc-dev.copyright"} <= said
+
 
 @contextlib.contextmanager
 def kernel_folders(root):

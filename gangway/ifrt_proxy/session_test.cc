@@ -7,6 +7,7 @@
 #include "gangway/ifrt_proxy/fake_controller.h"
 #include "gangway/ifrt_proxy/protocol.h"
 #include "gangway/ifrt_proxy/sealed_program.h"
+#include "gangway/ifrt_proxy/string_arrays.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "xla/python/ifrt/sharding_serdes.pb.h"
@@ -265,6 +266,13 @@ TEST_F(SessionTest, WhatAreNotThatManyStringsIsRefused) {
         xla::ifrt::DTypeProto::KIND_STRING);
     EXPECT_THAT(Call(request).response_metadata().status().message(), HasSubstr("strings"));
     EXPECT_THAT(CopyToHost(1, 70).response_metadata().status().message(), HasSubstr("strings"));
+  }
+}
+
+// Its length alone tells: the bytes are not looked at.
+TEST(StringArrays, NoMessageIsLongerThanTwoGigabytes) {
+  for (size_t size : {size_t{1} << 31, (size_t{1} << 32) + 1}) {
+    EXPECT_THAT(CheckStrings(absl::string_view("", size), {1}).message(), HasSubstr("that are no strings"));
   }
 }
 

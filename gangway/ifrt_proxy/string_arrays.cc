@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +25,8 @@ absl::StatusOr<controller::ArraySpec> MakeElementSpec(const xla::ifrt::ArraySpec
 
 absl::Status CheckStrings(absl::string_view shard, const DimVector& dims) {
   xla::ifrt::proto::StringArrayContents contents;
-  if (!contents.ParseFromArray(shard.data(), static_cast<int>(shard.size()))) {
+  if (shard.size() > std::numeric_limits<int>::max() ||  // no message is that long
+      !contents.ParseFromArray(shard.data(), static_cast<int>(shard.size()))) {
     return absl::InvalidArgumentError(absl::StrCat(shard.size(), " bytes that are no strings"));
   }
   const int64_t wanted = std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());

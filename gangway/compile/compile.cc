@@ -115,11 +115,8 @@ class Compilation {
     if (options_.num_partitions > 1) {
       // Hosted collectives hold the device up, and plugins that have collectives of their own overlap them themselves.
       GW_RETURN_IF_ERROR(LoopWorthwhileEinsums(*program_.per_device, /*overlaps=*/false).status());
-      if (options_.memory_bytes > 0) {
-        if (auto smaller = GatherAgain(*program_.per_device, options_.memory_bytes)) {
-          program_.per_device = std::move(smaller);
-        }
-      }
+      auto smaller = options_.memory_bytes > 0 ? GatherAgain(*program_.per_device, options_.memory_bytes) : nullptr;
+      if (smaller != nullptr) program_.per_device = std::move(smaller);
     }
     Dump("per-device", *program_.per_device);
     FillStats(*program_.per_device, &program_.stats);

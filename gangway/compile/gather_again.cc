@@ -57,10 +57,7 @@ class Moment {
  public:
   // `made`: gathers of earlier moments, which are not made yet again; gets those of this one.
   Moment(Computation* computation, absl::flat_hash_set<const Instruction*>* made)
-      : computation_(computation),
-        made_(made),
-        fullest_(cost::FullestMomentOf(*computation)),
-        last_use_(cost::LastUses(*computation)) {
+      : computation_(computation), made_(made), fullest_(cost::FullestMomentOf(*computation)) {
     for (int64_t p = 0; p < computation->size(); ++p) place_[computation->instructions()[p].get()] = p;
   }
 
@@ -89,7 +86,7 @@ class Moment {
 
  private:
   bool IsLate(const Instruction* i) const { return place_.at(i) > fullest_.place; }
-  bool IsReadLate(const Instruction* i) const { return last_use_.at(i) > fullest_.place; }
+  bool IsReadLate(const Instruction* i) const { return fullest_.last_use.at(i) > fullest_.place; }
 
   // Bytes that are free at the fullest moment when the value is gathered again.
   int64_t Freed(const Instruction& value) const {
@@ -105,7 +102,7 @@ class Moment {
     for (const Instruction* user : value.users()) {
       if (IsLate(user)) continue;
       const bool reads = cost::IsMaterialized(*user);  // or its readers do
-      if ((reads ? place_.at(user) : last_use_.at(user)) < fullest_.place) continue;
+      if ((reads ? place_.at(user) : fullest_.last_use.at(user)) < fullest_.place) continue;
       if (reads || !CanRedirect(*user)) return false;
     }
     return true;
@@ -114,7 +111,7 @@ class Moment {
   // Bytes of a shard that would otherwise not be held at the fullest moment any more.
   int64_t Prolonged(const Instruction* shard) const {
     while (!cost::IsMaterialized(*shard) && shard->operand_count() == 1) shard = shard->operand(0);
-    if (shard->opcode() == Opcode::kParameter || last_use_.at(shard) >= fullest_.place) return 0;
+    if (shard->opcode() == Opcode::kParameter || fullest_.last_use.at(shard) >= fullest_.place) return 0;
     return shard->shape().ByteSize();
   }
 
@@ -198,7 +195,6 @@ class Moment {
   Computation* const computation_;
   absl::flat_hash_set<const Instruction*>* const made_;
   const cost::FullestMoment fullest_;
-  const cost::Places last_use_;
   cost::Places place_;
   int64_t next_channel_ = 0;
   Instruction* after_ = nullptr;

@@ -48,19 +48,42 @@ int64_t OwnBytes(const Instruction& i) {
       .ByteSize();
 }
 
+// Where each value is read last: by an operation that is no view and not fused into its readers; the computation's size
+// for what its result holds.
+Places LastUses(const Computation& computation) {
+  Places place, last_use;
+  // What was started reads its operands until it is done.
+  const auto reads_until = [&](const Instruction* reader) {
+    int64_t until = place.at(reader);
+    if (!hlo::IsStart(reader->opcode())) return until;
+    for (const Instruction* done : reader->users()) until = std::max(until, place.at(done));
+    return until;
+  };
+  int64_t size = computation.size();
+  for (int64_t p = 0; p < size; ++p) place[computation.instructions()[p].get()] = p;
+  for (int64_t p = size - 1; p >= 0; --p) {
+    const Instruction* i = computation.instructions()[p].get();
+    int64_t last = i->IsRoot() ? size : p;
+    for (const Instruction* user : i->users()) {
+      last = std::max(last, IsMaterialized(*user) ? reads_until(user) : last_use.at(user));
+    }
+    last_use[i] = last;
+  }
+  return last_use;
+}
+
 class Lives {
  public:
   // Bytes at the fullest moment of what the computation allocates, its result included.
   int64_t PeakOf(const Computation& computation) {
     if (auto it = done_.find(&computation); it != done_.end()) return it->second;
-    int64_t peak = Walk(computation, nullptr);
+    int64_t peak = Walk(computation, LastUses(computation), nullptr);
     done_[&computation] = peak;
     return peak;
   }
 
   // `fullest` gets the place of the peak when it is not null.
-  int64_t Walk(const Computation& computation, int64_t* fullest) {
-    const Places last_use = LastUses(computation);
+  int64_t Walk(const Computation& computation, const Places& last_use, int64_t* fullest) {
     Places held;  // bytes of live values
     std::vector<std::vector<const Instruction*>> ends(computation.size() + 1);
     int64_t live = 0, peak = 0;
@@ -141,35 +164,13 @@ PeakMemory PeakMemoryOf(const hlo::Module& module) {
   return memory;
 }
 
-Places LastUses(const Computation& computation) {
-  Places place, last_use;
-  // What was started reads its operands until it is done.
-  const auto reads_until = [&](const Instruction* reader) {
-    int64_t until = place.at(reader);
-    if (!hlo::IsStart(reader->opcode())) return until;
-    for (const Instruction* done : reader->users()) until = std::max(until, place.at(done));
-    return until;
-  };
-  int64_t size = computation.size();
-  for (int64_t p = 0; p < size; ++p) place[computation.instructions()[p].get()] = p;
-  for (int64_t p = size - 1; p >= 0; --p) {
-    const Instruction* i = computation.instructions()[p].get();
-    int64_t last = i->IsRoot() ? size : p;
-    for (const Instruction* user : i->users()) {
-      last = std::max(last, IsMaterialized(*user) ? reads_until(user) : last_use.at(user));
-    }
-    last_use[i] = last;
-  }
-  return last_use;
-}
-
 FullestMoment FullestMomentOf(const Computation& computation) {
   FullestMoment moment;
-  Lives().Walk(computation, &moment.place);
-  const Places last_use = LastUses(computation);
+  moment.last_use = LastUses(computation);
+  Lives().Walk(computation, moment.last_use, &moment.place);
   for (int64_t p = 0; p <= moment.place; ++p) {
     const Instruction* i = computation.instructions()[p].get();
-    if (IsMaterialized(*i) && last_use.at(i) >= moment.place) moment.held.push_back(i);
+    if (IsMaterialized(*i) && moment.last_use.at(i) >= moment.place) moment.held.push_back(i);
   }
   return moment;
 }

@@ -23,14 +23,13 @@ PeakMemory PeakMemoryOf(const hlo::Module& module);
 // Places in a computation are indices into its instructions.
 using Places = absl::flat_hash_map<const hlo::Instruction*, int64_t>;
 
-// Where each value is read last: by an operation that is no view and not fused into its readers; the computation's size
-// for what its result holds.
-Places LastUses(const hlo::Computation& computation);
-
 // When a computation holds most, and the values that take memory then.
 struct FullestMoment {
   int64_t place = 0;
   std::vector<const hlo::Instruction*> held;  // in program order
+  // Where each value of the computation is read last: by an operation that is no view and not fused into its readers;
+  // the computation's size for what its result holds.
+  Places last_use;
 };
 FullestMoment FullestMomentOf(const hlo::Computation& computation);
 

@@ -1,5 +1,6 @@
 """What an operator sees of a running cluster: `gangway top`, `gangway trace`, the metrics, the page in a browser."""
 
+import contextlib
 import json
 import re
 import shutil
@@ -27,15 +28,22 @@ time.sleep(120)
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
-@pytest.fixture(scope="module")
-def busy(tmp_path_factory):
-    """A cluster on which one client has run a program twenty times and is still there."""
-    with clusters.Cluster(tmp_path_factory.mktemp("status"), devices=2) as cluster:
-        client = cluster.start_client(WORK)
-        assert client.stdout.readline() == "ready\n", client.communicate()[1]
+@contextlib.contextmanager
+def cluster_at_work(folder, script, says, *options):
+    """A cluster with a client that has said so, and stays."""
+    with clusters.Cluster(folder, *options, devices=2) as cluster:
+        client = cluster.start_client(script)
+        assert client.stdout.readline() == f"{says}\n", client.communicate()[1]
         yield cluster
         client.kill()
         client.communicate()
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory):
+    """A cluster on which one client has run a program twenty times and is still there."""
+    with cluster_at_work(tmp_path_factory.mktemp("status"), WORK, "ready") as cluster:
+        yield cluster
 
 
 def page(cluster, path):
@@ -94,12 +102,8 @@ def recorded_launches(trace):
 @pytest.fixture
 def running(tmp_path):
     """A cluster that remembers few launches, on which a client runs a program again and again."""
-    with clusters.Cluster(tmp_path, "--history=64", devices=2) as cluster:
-        client = cluster.start_client(RUNNING)
-        assert client.stdout.readline() == "running\n", client.communicate()[1]
+    with cluster_at_work(tmp_path, RUNNING, "running", "--history=64") as cluster:
         yield cluster
-        client.kill()
-        client.communicate()
 
 
 def test_a_recording_has_each_launch_once(running, tmp_path):

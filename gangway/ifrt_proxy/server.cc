@@ -14,10 +14,9 @@
 #include "gangway/base/status.h"
 #include "gangway/ifrt_proxy/callback_server.h"
 #include "gangway/ifrt_proxy/host_buffer_calls.h"
-#include "gangway/ifrt_proxy/inbox.h"
-#include "gangway/ifrt_proxy/outbox.h"
 #include "gangway/ifrt_proxy/protocol.h"
 #include "gangway/ifrt_proxy/session.h"
+#include "gangway/ifrt_proxy/session_streams.h"
 #include "gangway/net/address.h"
 #include "spdlog/spdlog.h"
 #include "xla/python/ifrt_proxy/common/grpc_ifrt_service.grpc.pb.h"
@@ -29,8 +28,6 @@ using namespace xla::ifrt::proxy;  // NOLINT: the service's messages
 
 constexpr char kSessionMetadata[] = "ifrt-proxy-grpc-ifrt-session-metadata-bin";
 constexpr char kStoreMetadata[] = "ifrt-proxy-grpc-host-buffer-store-metadata-bin";
-constexpr char kBrokeOff[] = "broke off: the client is gone, or sent a message above --max-message";
-constexpr size_t kInboxCapacity = 4096;
 constexpr absl::Duration kLookupDeadline = absl::Minutes(10);
 
 template <typename Message>
@@ -109,11 +106,11 @@ class SessionTable {
   uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Small and frequent calls take no thread of their own.
-using ServiceBase = GrpcIfrtService::WithCallbackMethod_HostBufferLookup<
-    GrpcIfrtService::WithCallbackMethod_HostBufferDelete<GrpcIfrtService::Service>>;
+// Streams of sessions are served by their own threads, small and frequent calls by gRPC's.
+using ServiceBase = GrpcIfrtService::WithAsyncMethod_IfrtSession<GrpcIfrtService::WithCallbackMethod_HostBufferLookup<
+    GrpcIfrtService::WithCallbackMethod_HostBufferDelete<GrpcIfrtService::Service>>>;
 
-// gRPC's threads run these; each stream keeps one while it lasts.
+// gRPC's threads run the calls that travel beside the sessions' streams.
 class Service final : public ServiceBase {
  public:
   Service(controller::Controller& controller, const Clock& clock, const ServerOptions& options)
@@ -138,17 +135,10 @@ class Service final : public ServiceBase {
     return grpc::Status::OK;
   }
 
-  grpc::Status IfrtSession(grpc::ServerContext* context,
-                           grpc::ServerReaderWriter<IfrtResponse, IfrtRequest>* stream) override {
-    auto metadata = ReadMetadata<GrpcIfrtSessionMetadata>(*context, kSessionMetadata);
-    if (!metadata.ok()) return ToGrpc(metadata.status());
-    auto id = sessions_.Reserve();
-    if (!id.ok()) return ToGrpc(id.status());
-    spdlog::info("session {}: opened by {}", *id, context->peer());
-    RunSession(*id, InfoOf(*metadata, *context), stream);
-    sessions_.Remove(*id);
-    spdlog::info("session {}: {}", *id, context->IsCancelled() ? kBrokeOff : "closed");
-    return grpc::Status::OK;
+  // What the streams ask for.
+  SessionHooks Hooks() {
+    return {[this](const grpc::ServerContext& context, Reply::Sink sink) { return Begin(context, std::move(sink)); },
+            [this](const Session& session) { sessions_.Remove(session.session_id()); }};
   }
 
   grpc::Status HostBufferStore(grpc::ServerContext* context, grpc::ServerReader<GrpcHostBufferStoreRequest>* reader,
@@ -211,49 +201,18 @@ class Service final : public ServiceBase {
     return buffers.Store(metadata.handle(), std::make_shared<const std::string>(std::move(bytes)));
   }
 
-  // Reads requests until the client hangs up; a second thread writes responses, so that neither direction waits for the
-  // other.
-  void RunSession(uint64_t id, controller::SessionInfo info,
-                  grpc::ServerReaderWriter<IfrtResponse, IfrtRequest>* stream) {
-    auto outbox = std::make_shared<Outbox>();
+  absl::StatusOr<std::shared_ptr<Session>> Begin(const grpc::ServerContext& context, Reply::Sink sink) {
+    GW_ASSIGN_OR_RETURN(const GrpcIfrtSessionMetadata metadata,
+                        ReadMetadata<GrpcIfrtSessionMetadata>(context, kSessionMetadata));
     Session::Options options;
-    options.session_id = id;
-    options.info = std::move(info);
+    GW_ASSIGN_OR_RETURN(options.session_id, sessions_.Reserve());
+    options.info = InfoOf(metadata, context);
     options.callback_port = callback_port_;
     options.callback_secret = absl::Uniform<uint64_t>(absl::BitGen(), 1, uint64_t{1} << 62);
-    auto buffers = std::make_shared<HostBuffers>(options_.host_buffer_capacity);
     auto session = std::make_shared<Session>(
-        controller_, clock_, buffers, options,
-        [outbox](IfrtResponse response, bool urgent) { outbox->Add(std::move(response), urgent); });
-    controller_.loop().Post([session] { session->Open(); });
-    sessions_.Put(id, session);
-    std::thread writer([outbox, stream] { Write(*outbox, stream); });
-    auto inbox = std::make_shared<Inbox>(session, controller_.loop(), kInboxCapacity);
-    auto request = std::make_unique<IfrtRequest>();
-    while (stream->Read(request.get())) {
-      inbox->Add(std::move(request));
-      request = std::make_unique<IfrtRequest>();
-    }
-    outbox->Close();
-    writer.join();
-    // The session's last task on the loop: what it owned is free when the stream's call has returned.
-    absl::Notification closed;
-    controller_.loop().Post([&] {
-      session->Close();
-      closed.Notify();
-    });
-    closed.WaitForNotification();
-  }
-
-  static void Write(Outbox& outbox, grpc::ServerReaderWriter<IfrtResponse, IfrtRequest>* stream) {
-    bool open = true;
-    while (auto responses = outbox.TakeAll()) {
-      for (size_t i = 0; i < responses->size() && open; ++i) {
-        grpc::WriteOptions write;
-        if (i + 1 < responses->size()) write.set_buffer_hint();  // more follow: one packet for all
-        open = stream->Write((*responses)[i], write);
-      }
-    }
+        controller_, clock_, std::make_shared<HostBuffers>(options_.host_buffer_capacity), options, std::move(sink));
+    sessions_.Put(options.session_id, session);
+    return session;
   }
 
   controller::Controller& controller_;
@@ -266,9 +225,10 @@ class Service final : public ServiceBase {
 class GrpcServer final : public Server {
  public:
   GrpcServer(std::unique_ptr<Service> service, std::unique_ptr<CallbackServer> callbacks,
-             std::unique_ptr<grpc::Server> server, int port)
+             std::unique_ptr<SessionStreams> streams, std::unique_ptr<grpc::Server> server, int port)
       : service_(std::move(service)),
         callbacks_(std::move(callbacks)),
+        streams_(std::move(streams)),
         server_(std::move(server)),
         port_(port),
         housekeeper_([this] { KeepHouse(); }) {}
@@ -277,6 +237,7 @@ class GrpcServer final : public Server {
     housekeeper_.join();
     // Open streams are cancelled at once: a client that hangs must not keep us.
     server_->Shutdown(std::chrono::system_clock::now());
+    streams_.reset();
     server_->Wait();
     callbacks_.reset();
   }
@@ -290,6 +251,7 @@ class GrpcServer final : public Server {
 
   std::unique_ptr<Service> service_;
   std::unique_ptr<CallbackServer> callbacks_;
+  std::unique_ptr<SessionStreams> streams_;
   std::unique_ptr<grpc::Server> server_;
   int port_;
   absl::Notification stopping_;
@@ -319,11 +281,19 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(controller::Controller& cont
   builder.SetMaxSendMessageSize(-1);
   builder.RegisterService(service.get());
   for (grpc::Service* more : options.more_services) builder.RegisterService(more);
+  auto streams = std::make_unique<SessionStreams>(
+      builder.AddCompletionQueue(),
+      [service = service.get()](SessionStream& stream, grpc::ServerCompletionQueue& queue, void* tag) {
+        service->RequestIfrtSession(&stream.context(), &stream.call(), &stream.queue(), &queue, tag);
+      },
+      controller.loop(), service->Hooks());
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
     return absl::AlreadyExistsError(absl::StrCat("cannot listen on ", options.address, ": address in use or not ours"));
   }
-  return std::make_unique<GrpcServer>(std::move(service), std::move(callbacks), std::move(server), port);
+  streams->Start();
+  return std::make_unique<GrpcServer>(std::move(service), std::move(callbacks), std::move(streams), std::move(server),
+                                      port);
 }
 
 }  // namespace gangway::ifrt_proxy

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "gangway/base/strand.h"
 #include "gangway/ifrt_proxy/fake_controller.h"
 #include "gmock/gmock.h"
@@ -113,6 +115,55 @@ class ServerTest : public testing::Test {
 int Threads() {
   using Tasks = std::filesystem::directory_iterator;
   return static_cast<int>(std::distance(Tasks("/proc/self/task"), Tasks()));
+}
+
+TEST_F(ServerTest, WhatNobodyWaitsForLeavesAfterAMoment) {
+  IfrtRequest request;
+  request.mutable_request_metadata()->set_op_id(5);
+  request.mutable_destruct_array_request()->add_array_handle(1);
+  ASSERT_TRUE(stream_->Write(request));
+  IfrtResponse response;
+  ASSERT_TRUE(stream_->Read(&response));
+  EXPECT_EQ(response.response_metadata().op_id(), 5);
+}
+
+TEST_F(ServerTest, ReadsOnWhenABusyLoopHasTakenWhatWaited) {
+  constexpr int kRequests = 10'000;  // more than may wait
+  absl::Notification busy, go_on;
+  std::thread holder([&] {
+    loop_.Post([&] {
+      busy.Notify();
+      go_on.WaitForNotification();
+    });
+  });
+  busy.WaitForNotification();
+  std::thread writer([&] {
+    IfrtRequest request;
+    request.mutable_destruct_array_request()->add_array_handle(1);
+    for (int i = 0; i < kRequests; ++i) {
+      request.mutable_request_metadata()->set_op_id(i);
+      EXPECT_TRUE(stream_->Write(request));
+    }
+  });
+  absl::SleepFor(absl::Milliseconds(100));  // so that some wait: the outcome is the same if none does
+  go_on.Notify();
+  IfrtResponse response;
+  for (uint64_t i = 0; i < kRequests; ++i) {
+    ASSERT_TRUE(stream_->Read(&response));
+    ASSERT_EQ(response.response_metadata().op_id(), i);
+  }
+  writer.join();
+  holder.join();
+}
+
+TEST_F(ServerTest, RefusesAStreamThatDoesNotSayWhatItIs) {
+  grpc::ClientContext context;
+  auto stream = stub_->IfrtSession(&context);
+  IfrtResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  grpc::Status status = stream->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), testing::HasSubstr("metadata"));
 }
 
 TEST_F(ServerTest, LooksUpWhatIsStored) {

@@ -1,0 +1,149 @@
+#include "gangway/ifrt_proxy/session_stream.h"
+
+#include <utility>
+
+#include "gangway/ifrt_proxy/protocol.h"
+#include "spdlog/spdlog.h"
+
+namespace gangway::ifrt_proxy {
+namespace {
+
+constexpr size_t kMostRequests = 4096;
+constexpr size_t kMostResponses = 64;  // that nobody waits for
+constexpr absl::Duration kAMoment = absl::Milliseconds(2);
+
+}  // namespace
+
+SessionStream::~SessionStream() {
+  queue_.Shutdown();
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_.Next(&tag, &ok)) continue;
+}
+
+void SessionStream::Serve() {
+  auto session = hooks_.begin(context_, [weak = weak_from_this()](IfrtResponse response, bool urgent) {
+    if (std::shared_ptr<SessionStream> self = weak.lock()) self->Send(std::move(response), urgent);
+  });
+  if (session.ok()) {
+    session_ = *std::move(session);
+    spdlog::info("session {}: opened by {}", session_->session_id(), context_.peer());
+    loop_.Post([session = session_] { session->Open(); });
+    Read();
+  } else {
+    absl::MutexLock lock(&mutex_);
+    Finish(ToGrpc(session.status()));
+  }
+  void* event = nullptr;
+  bool ok = false;
+  while (queue_.Next(&event, &ok)) OnEvent(static_cast<Event>(reinterpret_cast<intptr_t>(event)), ok);
+  if (session_ == nullptr) return;
+  spdlog::info("session {}: {}", session_->session_id(),
+               broke_off_ ? "broke off: the client is gone, or sent a message above --max-message" : "closed");
+}
+
+void SessionStream::OnEvent(Event event, bool ok) {
+  switch (event) {
+    case kRead:
+      return OnRead(ok);
+    case kWritten:
+      return OnWritten(ok);
+    case kMoment:
+      return OnMoment();
+    case kFinished: {
+      broke_off_ = !ok;
+      absl::MutexLock lock(&mutex_);
+      moment_.Cancel();
+      queue_.Shutdown();
+    }
+  }
+}
+
+void SessionStream::Read() {
+  request_ = std::make_unique<IfrtRequest>();
+  call_.Read(request_.get(), reinterpret_cast<void*>(kRead));
+}
+
+void SessionStream::OnRead(bool ok) {
+  if (!ok) return loop_.Post([self = shared_from_this()] { self->Close(); });
+  bool schedule = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    requests_.push_back(std::move(request_));
+    schedule = !std::exchange(scheduled_, true);
+    paused_ = requests_.size() >= kMostRequests;
+    if (paused_) return;  // a turn is scheduled
+  }
+  if (schedule) loop_.Post([self = shared_from_this()] { self->Deliver(); });
+  Read();
+}
+
+void SessionStream::Deliver() {
+  std::deque<std::unique_ptr<IfrtRequest>> requests;
+  bool resume = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    requests.swap(requests_);
+    scheduled_ = false;
+    resume = std::exchange(paused_, false);
+  }
+  for (auto& request : requests) session_->Handle(std::move(request));
+  if (resume) Read();
+}
+
+void SessionStream::Close() {
+  session_->Close();
+  hooks_.end(*session_);
+  absl::MutexLock lock(&mutex_);
+  ending_ = urgent_ = true;
+  if (!writing_) WriteNext();
+}
+
+void SessionStream::Send(IfrtResponse response, bool urgent) {
+  absl::MutexLock lock(&mutex_);
+  if (ending_ || over_) return;
+  responses_.push_back(std::move(response));
+  urgent_ |= urgent || responses_.size() >= kMostResponses;
+  if (!writing_) WriteNext();
+}
+
+void SessionStream::WriteNext() {
+  if (responses_.empty()) {
+    if (ending_ && !std::exchange(over_, true)) Finish(grpc::Status::OK);
+    return;
+  }
+  if (bunch_ == 0) {
+    if (!urgent_) {
+      if (std::exchange(moment_set_, true)) return;
+      return moment_.Set(&queue_, absl::ToChronoTime(absl::Now() + kAMoment), reinterpret_cast<void*>(kMoment));
+    }
+    bunch_ = responses_.size();
+    urgent_ = false;
+  }
+  writing_ = true;
+  grpc::WriteOptions options;
+  if (--bunch_ > 0) options.set_buffer_hint();  // more follow: one packet for all
+  call_.Write(responses_.front(), options, reinterpret_cast<void*>(kWritten));
+  responses_.pop_front();
+}
+
+void SessionStream::OnWritten(bool ok) {
+  absl::MutexLock lock(&mutex_);
+  writing_ = false;
+  if (!ok) {
+    responses_.clear();
+    bunch_ = 0;
+  }
+  WriteNext();
+}
+
+void SessionStream::OnMoment() {
+  absl::MutexLock lock(&mutex_);
+  moment_set_ = false;
+  urgent_ = true;
+  if (!writing_) WriteNext();
+}
+
+void SessionStream::Finish(const grpc::Status& status) { call_.Finish(status, reinterpret_cast<void*>(kFinished)); }
+
+}  // namespace gangway::ifrt_proxy

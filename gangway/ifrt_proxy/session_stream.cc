@@ -12,6 +12,12 @@ constexpr size_t kMostRequests = 4096;
 constexpr size_t kMostResponses = 64;  // that nobody waits for
 constexpr absl::Duration kAMoment = absl::Milliseconds(2);
 
+gpr_timespec DeadlineOf(absl::Time time) {
+  if (time == absl::InfiniteFuture()) return gpr_inf_future(GPR_CLOCK_REALTIME);
+  const timespec at = absl::ToTimespec(time);
+  return {at.tv_sec, static_cast<int32_t>(at.tv_nsec), GPR_CLOCK_REALTIME};
+}
+
 }  // namespace
 
 SessionStream::~SessionStream() {
@@ -22,6 +28,7 @@ SessionStream::~SessionStream() {
 }
 
 void SessionStream::Serve() {
+  thread_ = std::this_thread::get_id();
   auto session = hooks_.begin(context_, [weak = weak_from_this()](IfrtResponse response, bool urgent) {
     if (std::shared_ptr<SessionStream> self = weak.lock()) self->Send(std::move(response), urgent);
   });
@@ -34,12 +41,31 @@ void SessionStream::Serve() {
     absl::MutexLock lock(&mutex_);
     Finish(ToGrpc(session.status()));
   }
-  void* event = nullptr;
-  bool ok = false;
-  while (queue_.Next(&event, &ok)) OnEvent(static_cast<Event>(reinterpret_cast<intptr_t>(event)), ok);
+  while (NextEvent()) continue;
   if (session_ == nullptr) return;
   spdlog::info("session {}: {}", session_->session_id(),
                broke_off_ ? "broke off: the client is gone, or sent a message above --max-message" : "closed");
+}
+
+bool SessionStream::NextEvent() {
+  void* event = nullptr;
+  bool ok = false;
+  switch (queue_.AsyncNext(&event, &ok, DeadlineOf(NextMoment()))) {
+    case grpc::CompletionQueue::SHUTDOWN:
+      return false;
+    case grpc::CompletionQueue::TIMEOUT:
+      OnMoment();
+      return true;
+    case grpc::CompletionQueue::GOT_EVENT:
+      OnEvent(static_cast<Event>(reinterpret_cast<intptr_t>(event)), ok);
+      return true;
+  }
+  return false;
+}
+
+absl::Time SessionStream::NextMoment() {
+  absl::MutexLock lock(&mutex_);
+  return moment_;
 }
 
 void SessionStream::OnEvent(Event event, bool ok) {
@@ -48,12 +74,15 @@ void SessionStream::OnEvent(Event event, bool ok) {
       return OnRead(ok);
     case kWritten:
       return OnWritten(ok);
-    case kMoment:
-      return OnMoment();
+    case kMoment: {
+      absl::MutexLock lock(&mutex_);
+      alarm_set_ = false;
+      return;  // the next wait is until the moment, if there still is one
+    }
     case kFinished: {
       broke_off_ = !ok;
       absl::MutexLock lock(&mutex_);
-      moment_.Cancel();
+      alarm_.Cancel();
       queue_.Shutdown();
     }
   }
@@ -113,18 +142,24 @@ void SessionStream::WriteNext() {
     return;
   }
   if (bunch_ == 0) {
-    if (!urgent_) {
-      if (std::exchange(moment_set_, true)) return;
-      return moment_.Set(&queue_, absl::ToChronoTime(absl::Now() + kAMoment), reinterpret_cast<void*>(kMoment));
-    }
+    if (!urgent_) return WaitAMoment();
     bunch_ = responses_.size();
     urgent_ = false;
+    moment_ = absl::InfiniteFuture();
   }
   writing_ = true;
   grpc::WriteOptions options;
   if (--bunch_ > 0) options.set_buffer_hint();  // more follow: one packet for all
   call_.Write(responses_.front(), options, reinterpret_cast<void*>(kWritten));
   responses_.pop_front();
+}
+
+void SessionStream::WaitAMoment() {
+  if (moment_ != absl::InfiniteFuture()) return;
+  moment_ = absl::Now() + kAMoment;
+  if (std::this_thread::get_id() == thread_) return;  // it looks before it waits again
+  if (std::exchange(alarm_set_, true)) return;        // it looks when that wakes it
+  alarm_.Set(&queue_, DeadlineOf(moment_), reinterpret_cast<void*>(kMoment));
 }
 
 void SessionStream::OnWritten(bool ok) {
@@ -139,8 +174,8 @@ void SessionStream::OnWritten(bool ok) {
 
 void SessionStream::OnMoment() {
   absl::MutexLock lock(&mutex_);
-  moment_set_ = false;
-  urgent_ = true;
+  moment_ = absl::InfiniteFuture();
+  urgent_ = !responses_.empty();
   if (!writing_) WriteNext();
 }
 

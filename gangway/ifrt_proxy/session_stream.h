@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -51,16 +52,20 @@ class SessionStream : public std::enable_shared_from_this<SessionStream> {
  private:
   enum Event : intptr_t { kRead = 1, kWritten, kMoment, kFinished };
 
+  // False once the queue is shut down.
+  bool NextEvent();
   void OnEvent(Event event, bool ok);
   void OnRead(bool ok);
   void OnWritten(bool ok);
   void OnMoment();
+  absl::Time NextMoment();
   void Read();
   // A turn of the loop.
   void Deliver();
   void Close();
   // Any thread; nothing once the stream is over.
   void Send(IfrtResponse response, bool urgent);
+  void WaitAMoment() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Finish(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -69,6 +74,7 @@ class SessionStream : public std::enable_shared_from_this<SessionStream> {
   grpc::ServerContext context_;
   Call call_{&context_};
   grpc::CompletionQueue queue_;
+  std::thread::id thread_;                // serves
   std::shared_ptr<Session> session_;      // set before the first read
   std::unique_ptr<IfrtRequest> request_;  // being read
   bool broke_off_ = false;                // the stream's thread only
@@ -81,10 +87,12 @@ class SessionStream : public std::enable_shared_from_this<SessionStream> {
   size_t bunch_ ABSL_GUARDED_BY(mutex_) = 0;     // how many of them leave now
   bool urgent_ ABSL_GUARDED_BY(mutex_) = false;  // of the others somebody waits for one
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ending_ ABSL_GUARDED_BY(mutex_) = false;  // what waits leaves, then the call is finished
-  bool over_ ABSL_GUARDED_BY(mutex_) = false;    // finished, or the client is gone
-  grpc::Alarm moment_ ABSL_GUARDED_BY(mutex_);
-  bool moment_set_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;                         // what waits leaves, then the call is finished
+  bool over_ ABSL_GUARDED_BY(mutex_) = false;                           // finished, or the client is gone
+  absl::Time moment_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // when what waits leaves in any case
+  // Tells the stream's thread of a moment it may not know of.
+  grpc::Alarm alarm_ ABSL_GUARDED_BY(mutex_);
+  bool alarm_set_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace gangway::ifrt_proxy

@@ -1,9 +1,6 @@
 #include "gangway/worker/shard_transfer.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,29 +10,8 @@ namespace gangway::worker {
 namespace {
 
 constexpr size_t kPiece = 4 << 20;
-constexpr size_t kAlignment = 64;
-constexpr size_t kHugePage = 2 << 20;
-// Memory for so many bytes comes fresh from the system: to make and zero its pages takes about as long as to fill them.
-constexpr size_t kFresh = 16 << 20;
 // Beyond what any array has; keeps a malformed message from overflowing.
 constexpr int kMaxDims = 64;
-
-ShardBytes Allocate(size_t size) {
-  const size_t alignment = size < kFresh ? kAlignment : kHugePage;
-  ShardBytes bytes(std::aligned_alloc(alignment, (size / alignment + 1) * alignment), std::free);
-  if (bytes != nullptr && size >= kFresh) (void)madvise(bytes.get(), size, MADV_HUGEPAGE);
-  return bytes;
-}
-
-// Makes the pages ahead of who writes them, for as long as somebody wants the memory. Where the system does not know
-// how (Linux before 5.14), they are made as ever.
-void MakePages(const std::weak_ptr<void>& memory, size_t size) {
-  for (size_t at = 0; at < size; at += kPiece) {
-    const ShardBytes bytes = memory.lock();
-    if (bytes == nullptr) return;
-    if (madvise(static_cast<char*>(bytes.get()) + at, std::min(kPiece, size - at), MADV_POPULATE_WRITE) != 0) return;
-  }
-}
 
 // An empty shard is one empty piece: its arrival is news too.
 size_t PieceCount(size_t size) { return std::max<size_t>(1, (size + kPiece - 1) / kPiece); }
@@ -58,12 +34,6 @@ absl::StatusOr<uint64_t> DenseBytes(DType dtype, const net::Dims& dims) {
   return bytes;
 }
 
-absl::StatusOr<ShardBytes> NewShardBytes(size_t size) {
-  ShardBytes bytes = Allocate(size);
-  if (bytes == nullptr) return absl::ResourceExhaustedError(absl::StrCat("no memory for ", size, " bytes"));
-  return bytes;
-}
-
 void SendShard(net::Fabric& fabric, const ShardRoute& route, std::shared_ptr<const void> owner,
                absl::Span<const std::byte> bytes, net::Fabric::Done done) {
   auto pieces = std::make_shared<Pieces>(PieceCount(bytes.size()), std::move(done));
@@ -78,7 +48,7 @@ void ReceiveShard(net::Fabric& fabric, const ShardRoute& route, size_t size, Exe
                   std::function<void(absl::StatusOr<ShardBytes>)> done) {
   auto memory = NewShardBytes(size);
   if (!memory.ok()) return done(memory.status());
-  if (size >= kFresh) helper.Post([memory = std::weak_ptr<void>(*memory), size] { MakePages(memory, size); });
+  PrepareShardBytes(*memory, size, helper);
   auto pieces =
       std::make_shared<Pieces>(PieceCount(size), [bytes = *memory, done = std::move(done)](const absl::Status& status) {
         status.ok() ? done(bytes) : done(status);

@@ -9,6 +9,7 @@
 #include "gangway/base/executor.h"
 #include "gangway/net/fabric.h"
 #include "gangway/net/message.h"
+#include "gangway/worker/shard_memory.h"
 
 namespace gangway::worker {
 
@@ -25,10 +26,6 @@ struct ShardRoute {
 // `bytes` stay valid while `owner` is held. `done` is called once, on any thread.
 void SendShard(net::Fabric& fabric, const ShardRoute& route, std::shared_ptr<const void> owner,
                absl::Span<const std::byte> bytes, net::Fabric::Done done);
-
-// Memory of a shard, aligned as devices like it.
-using ShardBytes = std::shared_ptr<void>;
-absl::StatusOr<ShardBytes> NewShardBytes(size_t size);
 
 // Into memory of its own; `helper` runs ahead of a large shard's bytes and prepares that. `done` is called once, on any
 // thread.

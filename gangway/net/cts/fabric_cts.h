@@ -147,6 +147,42 @@ TEST_P(FabricCts, DisconnectingEndsWhatWaits) {
   EXPECT_EQ(send.Await().message(), "worker a is lost");
 }
 
+TEST_P(FabricCts, LargeParcelsEndWithTheirPeer) {
+  const std::string bytes = Pattern(8 << 20, 1);
+  std::vector<Outcome> sent(3), received(3);
+  std::vector<std::string> rooms(3, std::string(bytes.size(), '\0'));
+  const auto send = [&](int i) {
+    a_->Send(PeerId(1), {1, static_cast<uint64_t>(i), 0, 0}, bytes.data(), bytes.size(), sent[i].done());
+  };
+  const auto receive = [&](int i) {
+    b_->Receive(PeerId(0), {1, static_cast<uint64_t>(i), 0, 0}, rooms[i].data(), bytes.size(), received[i].done());
+  };
+  send(0);  // nobody wants it before the end
+  send(1);  // under way when the end comes, or over
+  receive(1);
+  receive(2);  // never sent
+  a_->Disconnect(PeerId(1), absl::UnavailableError("b is lost"));
+  b_->Disconnect(PeerId(0), absl::UnavailableError("a is lost"));
+  // A fabric may hold what it sends.
+  for (int i : {0, 1}) EXPECT_TRUE(sent[i].Await().ok() || absl::IsUnavailable(sent[i].Await()));
+  const absl::Status outcome = received[1].Await();
+  EXPECT_TRUE(!outcome.ok() || rooms[1] == bytes) << "something else was received";
+  EXPECT_EQ(received[2].Await().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_P(FabricCts, AnAbandonedLargeParcelFreesItsSender) {
+  const std::string bytes = Pattern(8 << 20, 2);
+  Outcome sent, small, received;
+  a_->Send(PeerId(1), {1, 0, 0, 0}, bytes.data(), bytes.size(), sent.done());
+  // It has arrived when one that was sent after it has.
+  char room = 0;
+  a_->Send(PeerId(1), {2, 0, 0, 0}, "x", 1, small.done());
+  b_->Receive(PeerId(0), {2, 0, 0, 0}, &room, 1, received.done());
+  EXPECT_TRUE(received.Await().ok());
+  b_->Abandon(1, absl::CancelledError("nobody wants it"));
+  EXPECT_NE(sent.Await().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
 TEST_P(FabricCts, WhoWasLostBeginsAnew) {
   const std::string sent = Pattern(600, 1);
   std::string room(600, ' ');

@@ -38,6 +38,7 @@ constexpr int kIdleMs = 1000;  // a look at the peers' health at least so often
 // While a parcel is waited for the network is looked at for so long before the thread sleeps: it often comes sooner
 // than a sleeping thread wakes up. Whoever else wants the core gets it.
 constexpr absl::Duration kLookOut = absl::Microseconds(50);
+constexpr absl::Duration kPatience = absl::Seconds(2);  // for endpoints to close
 
 absl::Status ToStatus(ucs_status_t status, absl::string_view what) {
   if (status == UCS_OK) return absl::OkStatus();
@@ -167,6 +168,9 @@ class UcxFabric final : public IntroducedFabric {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnOffer(const Offer& offer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Calls TakeCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return std::exchange(calls_, {}); }
+  void ForgetClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // True when UCX has come to an end with everything.
+  bool AwaitClosed(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   void Progress();
 
   // UCX calls these while somebody who holds the mutex calls it.
@@ -195,6 +199,7 @@ class UcxFabric final : public IntroducedFabric {
   absl::flat_hash_set<Operation*> under_way_ ABSL_GUARDED_BY(mutex_);
   // Operations of peers that are gone; UCX may still call back for them.
   absl::flat_hash_set<Operation*> given_up_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ucs_status_ptr_t> closing_ ABSL_GUARDED_BY(mutex_);  // endpoints that UCX has not closed yet
   absl::flat_hash_map<uint64_t, Offered> offered_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_offer_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<Reading> readings_ ABSL_GUARDED_BY(mutex_);
@@ -258,9 +263,31 @@ UcxFabric::~UcxFabric() {
     CallAll(std::move(calls));
     thread_.join();
   }
-  if (worker_ != nullptr) ucp_worker_destroy(worker_);
-  if (context_ != nullptr) ucp_cleanup(context_);
+  // UCX aborts when its worker goes while an endpoint is being closed, or a parcel is still on its way over one it made
+  // itself: rather, worker and context stay.
+  if (AwaitClosed(absl::Now() + kPatience)) {
+    if (worker_ != nullptr) ucp_worker_destroy(worker_);
+    if (context_ != nullptr) ucp_cleanup(context_);
+  }
   for (Operation* operation : given_up_) delete operation;
+}
+
+bool UcxFabric::AwaitClosed(absl::Time deadline) {
+  while (true) {
+    absl::MutexLock lock(&mutex_);
+    ForgetClosed();
+    if (closing_.empty()) return given_up_.empty();
+    if (absl::Now() > deadline) return false;
+    ucp_worker_progress(worker_);
+  }
+}
+
+void UcxFabric::ForgetClosed() {
+  std::erase_if(closing_, [](ucs_status_ptr_t request) {
+    if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
+    ucp_request_free(request);
+    return true;
+  });
 }
 
 void UcxFabric::Connect(PeerId id, std::string name, std::string address) {
@@ -312,7 +339,7 @@ void UcxFabric::Drop(PeerId id, const absl::Status& why) {
       force.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
       force.flags = UCP_EP_CLOSE_FLAG_FORCE;
       ucs_status_ptr_t request = ucp_ep_close_nbx(it->second->endpoint, &force);
-      if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+      if (UCS_PTR_IS_PTR(request)) closing_.push_back(request);
       it->second->endpoint = nullptr;
     }
     former_peers_.push_back(std::move(it->second));
@@ -666,6 +693,7 @@ void UcxFabric::Progress() {
       absl::MutexLock lock(&mutex_);
       if (stopping_) return;
       while (calls_.empty() && ucp_worker_progress(worker_) > 0) moved = true;
+      ForgetClosed();
       calls = TakeCalls();
       const bool awaits = !under_way_.empty() || !offered_.empty() || mailbox_.awaited() > 0;
       if (readings_.empty() && calls.empty() && !moved && (!awaits || absl::Now() > sleep_after)) {

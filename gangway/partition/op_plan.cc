@@ -27,6 +27,7 @@ constexpr double kTravelsOn = 1;
 // Assignments tried one after the other; beyond, factors are improved one at a time.
 constexpr int kMaxAssignments = 600;
 constexpr size_t kMaxCandidates = 10;  // per factor
+constexpr size_t kMaxReaders = 16;     // of a value that are looked at, for those who would share its reshard
 constexpr double kImpossible = 1e40;
 // Sums of costs in another order differ by less.
 constexpr double kRounding = 1e-9;
@@ -52,6 +53,33 @@ double PassesOver(const Instruction& instruction) {
   }
 }
 
+// The same operation on operands of the same kind that lie alike: it will want what `instruction` wants.
+bool IsAlike(const Instruction& other, const Instruction& instruction, const Context& context) {
+  if (&other == &instruction) return true;
+  if (other.opcode() != instruction.opcode() || other.operand_count() != instruction.operand_count()) return false;
+  if (!Shape::Compatible(other.shape(), instruction.shape()) || other.attributes() != instruction.attributes())
+    return false;
+  for (int64_t i = 0; i < instruction.operand_count(); ++i) {
+    const Instruction &theirs = *other.operand(i), &ours = *instruction.operand(i);
+    if (!Shape::Compatible(theirs.shape(), ours.shape())) return false;
+    if (context.Has(theirs) && context.Has(ours) && context.Value(theirs).sharding != context.Value(ours).sharding)
+      return false;
+  }
+  return true;
+}
+
+// How many such lookups, `instruction` included, are in one table or by one list of indices: what one of them brings
+// about does for all. (Other operations that read one value part where their results go: each pays for itself.)
+double LookupsAlike(const Instruction& instruction, int64_t operand, const Context& context) {
+  const auto& users = instruction.operand(operand)->users();
+  const size_t looked_at = std::min(users.size(), kMaxReaders);
+  const auto reads_alike = [&](const Instruction* user) {
+    return user->operand_count() > operand && user->operand(operand) == instruction.operand(operand) &&
+           IsAlike(*user, instruction, context);
+  };
+  return std::max<double>(1, static_cast<double>(std::count_if(users.begin(), users.begin() + looked_at, reads_alike)));
+}
+
 class OpPlanner {
  public:
   OpPlanner(const Instruction& instruction, const OpRule& rule, const OpPlanOptions& options, Context& context)
@@ -66,6 +94,7 @@ class OpPlanner {
       if (values_.back() != nullptr && !values_.back()->sharding.manual.empty())
         manual_ = values_.back()->sharding.manual;
     }
+    readers_.assign(values_.size(), 1);
     for (size_t i = 0; i < leaves_.size(); ++i) wanted_.push_back(context.Wanted(instruction, static_cast<int64_t>(i)));
     if (instruction.has_sharding() && !wanted_.empty() && !wanted_[0].manual.empty()) manual_ = wanted_[0].manual;
     for (Sharding& wanted : wanted_) wanted.manual = manual_;
@@ -159,10 +188,13 @@ class OpPlanner {
     }
   }
 
-  // What is not there yet but may be cheaper to bring about: other versions of the operands; a result in parts where an
-  // operand holds partial sums; any split at all of a product, whose operands may be small beside its result.
+  // What is not there yet but may be cheaper to bring about: what other readers of an operand will want as well; other
+  // versions of the operands; a result in parts where an operand holds partial sums; any split at all of a product,
+  // whose operands may be small beside its result.
   void AddAlternatives() {
     for (size_t i = 0; i < values_.size(); ++i) {
+      if (instruction_.opcode() == Opcode::kGather)
+        readers_[i] = LookupsAlike(instruction_, static_cast<int64_t>(i), context_);
       if (values_[i] == nullptr) continue;
       for (const Sharding& version : context_.VersionShardings(*values_[i])) AddCandidates(rule_.operands[i], version);
       if (context_.module().options.whole_sums) continue;
@@ -378,7 +410,7 @@ class OpPlanner {
         sharding.manual = manual_;
         if (StaysPartial(i)) sharding.unreduced = kept_;
         const double sooner = values_.size() == 1 ? kSoonerByte : 0;
-        plan.cost += (1 + sooner) * context_.ReshardCost(*values_[i], sharding);
+        plan.cost += (1 + sooner) * context_.ReshardCost(*values_[i], sharding) / readers_[i];
         if (plan.cost > enough) return kImpossible;
       }
       plan.operands.push_back(std::move(sharding));
@@ -416,6 +448,7 @@ class OpPlanner {
   Context& context_;
   const std::vector<Shape> leaves_;
   std::vector<const LocalValue*> values_;  // null for tuples
+  std::vector<double> readers_;            // who share the reshard of each
   Shardings wanted_;
   AxisList manual_;
   std::vector<std::vector<AxisList>> candidates_;

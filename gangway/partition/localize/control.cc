@@ -130,9 +130,40 @@ std::vector<bool> UnchangedLeaves(const hlo::Computation& body) {
   return unchanged;
 }
 
+// How the steps of a loop asked for a part of its state in an earlier run, if it is there like that without moving
+// anything and they then move less than from `carried`; else `carried`.
+Sharding AsStepsAskedFor(const LocalValue& init, const ValueKey& in_body, const Sharding& carried, Context& context) {
+  const Demands* before = context.module().options.before;
+  if (before == nullptr || !init.global.IsArray()) return carried;
+  const std::vector<Sharding> demands = before->Of(in_body);
+  const auto cost_in_body = [&](const Sharding& from) {
+    double cost = 0;
+    for (const Sharding& to : demands) {
+      if (to.manual == from.manual) cost += context.module().planner->Cost(from, to, init.global);
+    }
+    return cost;
+  };
+  Sharding best = carried;
+  double least = cost_in_body(carried);
+  for (const Sharding& demand : demands) {
+    if (least == 0) break;
+    if (demand.manual != carried.manual || !demand.unreduced.empty() || context.ReshardCost(init, demand) > 0) continue;
+    const double cost = cost_in_body(demand);
+    if (cost >= least) continue;
+    best = demand;
+    least = cost;
+  }
+  return best;
+}
+
 absl::Status LocalizeWhile(const Instruction& instruction, Context& context) {
   const LocalValues init = context.Values(*instruction.operand(0));
-  const Shardings carried = CarriedLeaves(instruction, init, context);
+  const std::vector<bool> unchanged = UnchangedLeaves(*instruction.called()[1]);
+  Shardings carried = CarriedLeaves(instruction, init, context);
+  for (size_t i = 0; i < unchanged.size(); ++i) {
+    const ValueKey in_body = {instruction.called()[1]->parameter(0), static_cast<int64_t>(i)};
+    if (unchanged[i]) carried[i] = AsStepsAskedFor(init[i], in_body, carried[i], context);
+  }
   GW_ASSIGN_OR_RETURN(std::vector<Instruction*> leaves, ReshardLeaves(init, carried, context));
   Instruction* packed = context.Pack(instruction.shape(), leaves);
   const Shardings predicate = {context.Replicated(0)};
@@ -140,7 +171,7 @@ absl::Status LocalizeWhile(const Instruction& instruction, Context& context) {
                       LocalizeComputation(&context.module(), *instruction.called()[0], carried, &predicate));
   GW_ASSIGN_OR_RETURN(hlo::Computation * body,
                       LocalizeComputation(&context.module(), *instruction.called()[1], carried, &carried, nullptr,
-                                          UnchangedLeaves(*instruction.called()[1])));
+                                          unchanged));
   Instruction* loop = context.target()->AddClone(instruction, packed->shape(), {packed});
   loop->set_called({condition, body});
   loop->set_shardings(std::nullopt);

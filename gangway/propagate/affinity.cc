@@ -62,6 +62,7 @@ void Affinity::Unite(const Graph& graph) {
 
 void Affinity::Weigh(const Graph& graph) {
   flops_.assign(parent_.size(), 0.0);
+  contracted_.assign(parent_.size(), 0.0);
   for (const Relation& relation : graph.relations()) {
     if (!IsProduct(relation)) continue;
     double flops = 1;
@@ -73,6 +74,7 @@ void Affinity::Weigh(const Graph& graph) {
       if (use.place != 0 || std::find(counted.begin(), counted.end(), index) != counted.end()) continue;
       counted.push_back(index);
       flops_[index] += flops;
+      if (factor.kind == rules::FactorKind::kReduction) contracted_[index] += flops;
     }
   }
 }
@@ -124,7 +126,9 @@ bool Affinity::PrefersElsewhere(const Graph& graph, int value, int64_t dim, cons
     if (v.shape.dim(other) < v.sharding.ShardCount(other) * axis.size) continue;  // could not take it
     constexpr double kEqual = 1.1;
     if (flops_[theirs] > flops_[mine] * kEqual) return true;
-    if (flops_[theirs] * kEqual >= flops_[mine] && other < dim) return true;
+    if (flops_[theirs] * kEqual < flops_[mine]) continue;
+    if (contracted_[theirs] * kEqual < contracted_[mine]) return true;
+    if (contracted_[mine] * kEqual >= contracted_[theirs] && other < dim) return true;
   }
   return false;
 }

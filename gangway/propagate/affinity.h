@@ -11,8 +11,8 @@ namespace gangway::propagate {
 // Dimensions that are one index through the whole program (batch, sequence, model, heads ...) are one class: the
 // classes of all factors, united. Where two dimensions of one value could use an axis, because annotations put it on
 // both of their classes (batch over `data`, and weights over `data` too), the class that takes part in more arithmetic
-// gets it; between equals (within a tenth) the major dimension. That is what keeps the axis of fully sharded weights
-// off the activations, in whatever order values are visited.
+// gets it; between equals (within a tenth) the one that is contracted in less of it, then the major dimension. That is
+// what keeps the axis of fully sharded weights off the activations, in whatever order values are visited.
 class Affinity {
  public:
   explicit Affinity(const Graph& graph);
@@ -35,6 +35,7 @@ class Affinity {
   std::vector<int> first_dim_;       // of each value, in one numbering of all dimensions
   mutable std::vector<int> parent_;  // union-find with path halving
   std::vector<double> flops_;        // by class
+  std::vector<double> contracted_;   // by class: those of products that contract it
   std::vector<AxisList> wishes_;     // by class: axes that annotations put there
 };
 

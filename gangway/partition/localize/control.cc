@@ -169,9 +169,8 @@ absl::Status LocalizeWhile(const Instruction& instruction, Context& context) {
   const Shardings predicate = {context.Replicated(0)};
   GW_ASSIGN_OR_RETURN(hlo::Computation * condition,
                       LocalizeComputation(&context.module(), *instruction.called()[0], carried, &predicate));
-  GW_ASSIGN_OR_RETURN(hlo::Computation * body,
-                      LocalizeComputation(&context.module(), *instruction.called()[1], carried, &carried, nullptr,
-                                          unchanged));
+  GW_ASSIGN_OR_RETURN(hlo::Computation * body, LocalizeComputation(&context.module(), *instruction.called()[1], carried,
+                                                                   &carried, nullptr, unchanged));
   Instruction* loop = context.target()->AddClone(instruction, packed->shape(), {packed});
   loop->set_called({condition, body});
   loop->set_shardings(std::nullopt);

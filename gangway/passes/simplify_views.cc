@@ -46,6 +46,17 @@ Simpler TransposeOfTranspose(Builder& b, Instruction* i) {
   return b.Transpose(inner->operand(0), std::move(permutation));
 }
 
+// What only moves dimensions of one element leaves all others in their order.
+Simpler TransposeOfOnes(Builder& b, Instruction* i) {
+  int64_t last = -1;
+  for (int64_t dim : DimsOf(i)) {
+    if (i->operand(0)->shape().dim(dim) == 1) continue;
+    if (dim < last) return std::nullopt;
+    last = dim;
+  }
+  return b.Reshape(i->operand(0), i->shape().dims());
+}
+
 Simpler BroadcastIdentity(Builder&, Instruction* i) {
   if (!SameShape(i, i->operand(0)) || !IsIota(DimsOf(i))) return std::nullopt;
   return i->operand(0);
@@ -141,6 +152,7 @@ constexpr OpRule kRules[] = {
     {Opcode::kReshape, ReshapeOfScalarBroadcast},
     {Opcode::kTranspose, TransposeIdentity},
     {Opcode::kTranspose, TransposeOfTranspose},
+    {Opcode::kTranspose, TransposeOfOnes},
     {Opcode::kTranspose, TransposeOfScalarBroadcast},
     {Opcode::kBroadcast, BroadcastIdentity},
     {Opcode::kBroadcast, BroadcastOfBroadcast},

@@ -1,6 +1,7 @@
 """All-reduce between two workers of one host beside native JAX in two processes (gloo).
 
-One compiled program of many all-reduces of zeros, each feeding the next and nothing between them; microseconds for each, a line of JSON per size.
+One compiled program of many all-reduces of zeros, each feeding the next and nothing between them; microseconds for
+each, a line of JSON per size.
 """
 
 import argparse

@@ -98,6 +98,7 @@ struct ExecuteResult {
 // A running program calls a function of its client.
 struct HostCall {
   ProgramId program;
+  DeviceId device;                              // that calls
   int callback = 0;                             // its index among the program's
   std::shared_ptr<const std::string> operands;  // dense arrays, one after the other
   // Exactly once, on the loop; with the dense results, one after the other. An error fails the launch.

@@ -218,7 +218,12 @@ void RuntimeController::OnHostCall(const WorkerLink& link, const net::HostCall& 
   if (session == nullptr || session->info.on_host_call == nullptr) {
     return answer(absl::CancelledError("a host callback of a program whose client is gone"));
   }
-  session->info.on_host_call({task->second->program, call.callback, call.operands.AsString(), std::move(answer)});
+  const std::vector<DeviceId>& devices = cluster_.worker(link.id).devices;
+  if (call.device < 0 || call.device >= static_cast<int>(devices.size())) {
+    return answer(absl::InvalidArgumentError(absl::StrCat("a host callback of a device ", call.device)));
+  }
+  session->info.on_host_call(
+      {task->second->program, devices[call.device], call.callback, call.operands.AsString(), std::move(answer)});
 }
 
 void RuntimeController::SendTo(WorkerId worker, net::Message message, const std::shared_ptr<TaskRecord>& task) {

@@ -100,8 +100,8 @@ class HostCallbacks {
   using Answer = std::function<void(absl::StatusOr<std::shared_ptr<const std::string>>)>;
 
   virtual ~HostCallbacks() = default;
-  // Any thread; returns at once. `answer` is called once, on any thread.
-  virtual void Call(int callback, std::string operands, Answer answer) = 0;
+  // By a device of the launch, by its id. Any thread; returns at once. `answer` is called once, on any thread.
+  virtual void Call(int device, int callback, std::string operands, Answer answer) = 0;
 };
 
 // What ties the launches of one program on several devices together.

@@ -12,7 +12,7 @@
 namespace gangway::ifrt_proxy {
 namespace {
 
-constexpr uint64_t kMagic = 0x31736c6c61635747;  // "GWcalls1": what both sides say first
+constexpr uint64_t kMagic = 0x32736c6c61635747;  // "GWcalls2": what both sides say first
 constexpr uint64_t kMaxBytes = uint64_t{1} << 36;
 
 // All numbers are little-endian, as on every machine we build for.
@@ -20,7 +20,9 @@ struct Hello {
   uint64_t magic = 0, session = 0, secret = 0;
 };
 struct CallHeader {
-  uint64_t execution = 0, function = 0, size = 0;
+  uint64_t execution = 0, function = 0;
+  int64_t device = 0;
+  uint64_t size = 0;
 };
 struct ResultHeader {
   uint64_t execution = 0, code = 0, size = 0;  // code: an absl::StatusCode; the bytes are then the message
@@ -52,8 +54,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::shared_ptr<Session> session = find_session_(hello.session, hello.secret);
     if (session == nullptr || !socket_.WriteAll(&hello.magic, sizeof hello.magic)) return;
     loop_.Post([session, weak = weak_from_this()] {
-      session->host_calls().Connect([weak](uint64_t execution, uint64_t function, SharedBytes operands) {
-        if (auto self = weak.lock()) self->SendCall(execution, function, std::move(operands));
+      session->host_calls().Connect([weak](HostCalls::Outgoing call) {
+        if (auto self = weak.lock()) self->SendCall(std::move(call));
       });
     });
     while (ReadResult(session)) {
@@ -61,11 +63,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     loop_.Post([session] { session->host_calls().Disconnect(); });
   }
 
-  void SendCall(uint64_t execution, uint64_t function, SharedBytes operands) {
-    writer_->Post([&socket = socket_, execution, function, operands] {
-      const CallHeader header = {execution, function, operands->size()};
+  void SendCall(HostCalls::Outgoing call) {
+    writer_->Post([&socket = socket_, call = std::move(call)] {
+      const CallHeader header = {call.execution, call.function, call.device, call.operands->size()};
       // A failure shows at the reader, which ends the connection.
-      const bool sent = socket.WriteAll(&header, sizeof header) && socket.WriteAll(operands->data(), operands->size());
+      const bool sent =
+          socket.WriteAll(&header, sizeof header) && socket.WriteAll(call.operands->data(), call.operands->size());
       if (!sent) socket.Shutdown();
     });
   }

@@ -6,6 +6,7 @@
 
 namespace gangway::ifrt_proxy {
 
+using controller::DeviceId;
 using controller::HostCall;
 using controller::ProgramId;
 
@@ -63,14 +64,14 @@ void HostCalls::Call(HostCall call) {
 
 void HostCalls::Ask(uint64_t function, SharedBytes operands, std::function<void(absl::StatusOr<SharedBytes>)> answer) {
   if (!connected()) return answer(absl::UnavailableError("the client has no connection for host callbacks"));
-  SendCall(function, {ProgramId(), 0, std::move(operands), std::move(answer)});
+  SendCall(function, {ProgramId(), DeviceId(-1), 0, std::move(operands), std::move(answer)});
 }
 
 void HostCalls::SendCall(uint64_t function, HostCall call) {
   const uint64_t execution = new_handle_();
-  SharedBytes operands = std::exchange(call.operands, nullptr);
+  Outgoing outgoing = {execution, function, call.device.value(), std::exchange(call.operands, nullptr)};
   executing_.emplace(execution, std::move(call));
-  send_(execution, function, std::move(operands));
+  send_(std::move(outgoing));
 }
 
 void HostCalls::Connect(Send send) {

@@ -47,8 +47,15 @@ class HostCalls {
   void Answer(uint64_t callback, Poll poll);
   // What a call gave. NOT_FOUND when there is none of that handle.
   absl::Status Return(uint64_t execution, absl::StatusOr<SharedBytes> results);
-  // From now on calls are sent, by this.
-  using Send = std::function<void(uint64_t execution, uint64_t function, SharedBytes operands)>;
+  // From now on calls are sent, by this. Those of one device are to run one after the other; those of several may wait
+  // for one another. Nobody's device, -1, for functions that belong to no program.
+  struct Outgoing {
+    uint64_t execution = 0;
+    uint64_t function = 0;
+    int64_t device = -1;
+    SharedBytes operands;
+  };
+  using Send = std::function<void(Outgoing)>;
   void Connect(Send send);
   // The connection broke: what the client executes will not return.
   void Disconnect();

@@ -6,6 +6,7 @@
 namespace gangway::ifrt_proxy {
 namespace {
 
+using controller::DeviceId;
 using controller::HostCall;
 using controller::ProgramId;
 
@@ -13,7 +14,7 @@ class HostCallsTest : public testing::Test {
  protected:
   SharedBytes Text(std::string text) { return std::make_shared<const std::string>(std::move(text)); }
   void Call(int callback, std::string operands) {
-    calls_.Call({kProgram, callback, Text(std::move(operands)),
+    calls_.Call({kProgram, kDevice, callback, Text(std::move(operands)),
                  [this](absl::StatusOr<SharedBytes> answer) { answers_.push_back(std::move(answer)); }});
   }
   void Poll(uint64_t callback, uint64_t buffer) {
@@ -22,6 +23,7 @@ class HostCallsTest : public testing::Test {
   }
 
   static constexpr ProgramId kProgram{3};
+  static constexpr DeviceId kDevice{2};
   std::shared_ptr<HostBuffers> buffers_ = std::make_shared<HostBuffers>(1 << 20);
   uint64_t next_ = 100;
   HostCalls calls_{buffers_, [this] { return next_++; }};
@@ -89,13 +91,14 @@ TEST_F(HostCallsTest, WhenTheClientGoesEveryCallIsAnswered) {
 TEST_F(HostCallsTest, WithAConnectionCallsAreSent) {
   calls_.Add(kProgram, {7, 8});
   Call(1, "early");
-  std::vector<std::pair<uint64_t, uint64_t>> sent;
-  calls_.Connect([&](uint64_t execution, uint64_t function, SharedBytes) { sent.emplace_back(execution, function); });
+  std::vector<HostCalls::Outgoing> sent;
+  calls_.Connect([&](HostCalls::Outgoing call) { sent.push_back(std::move(call)); });
   Call(0, "x");
   ASSERT_EQ(sent.size(), 2u);
-  EXPECT_EQ(sent[0].second, 8u);
-  EXPECT_EQ(sent[1].second, 7u);
-  ASSERT_TRUE(calls_.Return(sent[1].first, Text("y")).ok());
+  EXPECT_EQ(sent[0].function, 8u);
+  EXPECT_EQ(sent[1].function, 7u);
+  EXPECT_EQ(sent[1].device, kDevice.value());
+  ASSERT_TRUE(calls_.Return(sent[1].execution, Text("y")).ok());
   EXPECT_EQ(**answers_[0], "y");
   calls_.Disconnect();
   ASSERT_EQ(answers_.size(), 2u);
@@ -116,10 +119,11 @@ TEST_F(HostCallsTest, WhatBelongsToNoProgramNeedsAConnection) {
   ask();
   EXPECT_TRUE(absl::IsUnavailable(answers_.at(0).status()));
   uint64_t sent = 0;
-  calls_.Connect([&](uint64_t execution, uint64_t function, SharedBytes operands) {
-    EXPECT_EQ(function, 5u);
-    EXPECT_EQ(*operands, "what");
-    sent = execution;
+  calls_.Connect([&](HostCalls::Outgoing call) {
+    EXPECT_EQ(call.function, 5u);
+    EXPECT_EQ(call.device, -1);
+    EXPECT_EQ(*call.operands, "what");
+    sent = call.execution;
   });
   ask();
   ASSERT_TRUE(calls_.Return(sent, Text("that")).ok());

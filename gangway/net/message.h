@@ -101,6 +101,7 @@ struct Fetched {
 struct HostCall {
   RequestId call;  // the worker's
   TaskId task;     // the launch
+  int device = 0;  // that calls
   int callback = 0;
   Payload operands;  // dense arrays, one after the other
   friend bool operator==(const HostCall&, const HostCall&) = default;

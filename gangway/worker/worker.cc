@@ -261,11 +261,13 @@ class Worker::ClientCalls final : public device::HostCallbacks {
   ClientCalls(std::shared_ptr<Executor> loop, std::weak_ptr<Worker*> worker, TaskId task)
       : loop_(std::move(loop)), worker_(std::move(worker)), task_(task) {}
 
-  void Call(int callback, std::string operands, Answer answer) override {
-    loop_->Post([worker = worker_, task = task_, callback, operands = std::move(operands), answer = std::move(answer)] {
+  void Call(int device, int callback, std::string operands, Answer answer) override {
+    net::Payload bytes(std::make_shared<const std::string>(std::move(operands)));
+    net::HostCall call = {net::RequestId(), task_, device, callback, std::move(bytes)};
+    loop_->Post([worker = worker_, call = std::move(call), answer = std::move(answer)] {
       auto self = worker.lock();
       if (self == nullptr) return answer(absl::CancelledError("the worker stops"));
-      (*self)->CallClient(task, callback, operands, answer);
+      (*self)->CallClient(call, answer);
     });
   }
 
@@ -275,11 +277,11 @@ class Worker::ClientCalls final : public device::HostCallbacks {
   const TaskId task_;
 };
 
-void Worker::CallClient(TaskId task, int callback, std::string operands, device::HostCallbacks::Answer answer) {
+void Worker::CallClient(net::HostCall call, device::HostCallbacks::Answer answer) {
   if (gone_) return answer(absl::CancelledError("the controller is gone"));
-  const net::RequestId call(next_call_++);
-  client_calls_.emplace(call, std::move(answer));
-  Send(net::HostCall{call, task, callback, net::Payload(std::make_shared<const std::string>(std::move(operands)))});
+  call.call = net::RequestId(next_call_++);
+  client_calls_.emplace(call.call, std::move(answer));
+  Send(std::move(call));
 }
 
 void Worker::On(net::HostCallAnswer message) {

@@ -124,7 +124,7 @@ class Worker {
   void ReceiveBox(net::TaskId task, DType dtype, const net::PatchBuffer::Receive& receive,
                   std::vector<std::pair<std::shared_ptr<Patch>, net::Dims>> targets);
 
-  void CallClient(TaskId task, int callback, std::string operands, device::HostCallbacks::Answer answer);
+  void CallClient(net::HostCall call, device::HostCallbacks::Answer answer);
   // Puts a value for a task; an error of the value is the task's.
   void PutPart(const std::shared_ptr<Task>& task, Place target, absl::StatusOr<device::BufferRef> value);
   // A shard's dense bytes.

@@ -124,7 +124,7 @@ absl::Status Start(XLA_FFI_CallFrame* frame) {
   }
   GW_ASSIGN_OR_RETURN(XLA_FFI_Future * future, MakeFuture(frame));
   // The rest of the program may go on right where the future is completed: not on the thread that brings the answer.
-  launch.callbacks->Call(static_cast<int>(callback), std::move(operands),
+  launch.callbacks->Call(hosted->device->id(), static_cast<int>(callback), std::move(operands),
                          [api = frame->api, future, results = std::move(results),
                           device = hosted->device](absl::StatusOr<std::shared_ptr<const std::string>> answer) {
                            device->callback_thread().Post([api, future, results, answer = std::move(answer)] {

@@ -158,6 +158,7 @@ class FrameWriter {
     auto* to = out->mutable_host_call();
     to->set_call(m.call.value());
     to->set_task(m.task.value());
+    to->set_device(m.device);
     to->set_callback(m.callback);
     AddPayload(m.operands, to->mutable_operands());
   }
@@ -503,7 +504,11 @@ class BatchParser {
         return to;
       }
       case wire::Message::kHostCall: {
-        HostCall to{RequestId(m.host_call().call()), TaskId(m.host_call().task()), m.host_call().callback(), {}};
+        HostCall to{RequestId(m.host_call().call()),
+                    TaskId(m.host_call().task()),
+                    m.host_call().device(),
+                    m.host_call().callback(),
+                    {}};
         GW_RETURN_IF_ERROR(TakePayload(m.host_call().operands(), &to.operands));
         return to;
       }

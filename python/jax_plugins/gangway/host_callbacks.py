@@ -6,7 +6,8 @@ its functions to the server together with the program. That is all that is chang
 lowered for our backend.
 
 jaxlib's client can name functions but not run them, so their calls come on a connection of our own (docs/decisions
-0042): one thread reads calls, one runs them in the order in which they came.
+0042): one thread reads calls, and one for each device that calls runs its calls in the order in which they came.
+Functions of several devices may wait for one another, as natively.
 """
 
 import itertools
@@ -21,7 +22,7 @@ import weakref
 import numpy as np
 from jax_plugins.gangway.replacement import replace
 
-MAGIC = 0x31736C6C61635747
+MAGIC = 0x32736C6C61635747
 INTERNAL = 13  # absl::StatusCode
 FUNCTION_BITS = 32  # two operands' channels of 16 bits
 TELL_SHARDING = 0  # the function that no program names (sharding_inspection.py)
@@ -139,9 +140,9 @@ class Connection:
         self.socket.sendall(struct.pack("<QQQ", MAGIC, session, secret))
         if struct.unpack("<Q", self._receive(8))[0] != MAGIC:
             raise RuntimeError(f"{address} is no Gangway server's door for host callbacks")
-        self.calls = queue.SimpleQueue()
-        for task in (self._read, self._run):
-            threading.Thread(target=task, name="gangway-callbacks", daemon=True).start()
+        self.calls = {}  # by device; the reader's
+        self.sends = threading.Lock()
+        _start(self._read)
 
     def _receive(self, size):
         data = bytearray(size)
@@ -156,13 +157,17 @@ class Connection:
     def _read(self):
         try:
             while True:
-                execution, number, size = struct.unpack("<QQQ", self._receive(24))
-                self.calls.put((execution, number, self._receive(size)))
+                execution, number, device, size = struct.unpack("<QQqQ", self._receive(32))
+                if device not in self.calls:
+                    self.calls[device] = queue.SimpleQueue()
+                    _start(self._run, self.calls[device])
+                self.calls[device].put((execution, number, self._receive(size)))
         except OSError:
-            self.calls.put(None)  # the session is over
+            for calls in self.calls.values():
+                calls.put(None)  # the session is over
 
-    def _run(self):
-        while (call := self.calls.get()) is not None:
+    def _run(self, calls):
+        while (call := calls.get()) is not None:
             execution, number, operands = call
             code = 0
             try:
@@ -170,16 +175,28 @@ class Connection:
                 if function is None:
                     raise RuntimeError("the program that called has been dropped")
                 result = function(operands)
-            except BaseException:
+            except BaseException as error:
                 code = INTERNAL
-                failure = f"CpuCallback error calling callback: {traceback.format_exc()}"
+                failure = f"CpuCallback error calling callback: {_words(error)}"
                 if function is not None and function.has_token and not function.has_results:
                     _untold.append(failure)
                 result = failure.encode()
             try:
-                self.socket.sendall(struct.pack("<QQQ", execution, code, len(result)) + result)
+                with self.sends:
+                    self.socket.sendall(struct.pack("<QQQ", execution, code, len(result)) + result)
             except OSError:
                 return
+
+
+def _start(task, *arguments):
+    threading.Thread(target=task, args=arguments, name="gangway-callbacks", daemon=True).start()
+
+
+def _words(error):
+    """As jaxlib's own client tells a function's failure: where it came from, from JAX's function on."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    places = [f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}\n' for frame in frames]
+    return f"Traceback (most recent call last):\n{''.join(places)}{type(error).__name__}: {error}"
 
 
 _connections = {}

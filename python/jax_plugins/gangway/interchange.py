@@ -45,7 +45,8 @@ def _hide_cuda_interface(cls):
 
     def cuda_array_interface(array):
         if any(map(_is_remote, array.devices())):
-            raise AttributeError("__cuda_array_interface__ is only defined for NVidia GPU buffers.")
+            only = "defined for GPU buffers" if len(array.devices()) == 1 else "supported for unsharded arrays"
+            raise AttributeError(f"__cuda_array_interface__ is only {only}.")
         return original.fget(array)
 
     cuda_array_interface.gangway = True

@@ -83,6 +83,8 @@ def refusals():
         why(lambda: int(x)),
         why(lambda: jnp.zeros(3)[1.5]),
         why(lambda: jax.device_put(np.array(["a"]))),
+        why(lambda: x.__cuda_array_interface__),
+        why(lambda: jnp.zeros(3).__cuda_array_interface__),
         why(lambda: jax.device_put(np.zeros(3), on(mesh(x=8), "x"))),
     )
 

@@ -1,11 +1,13 @@
 """Python functions of the client, called by programs that run on the server."""
 
+import threading
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import buffer_callback, io_callback
 from jax.sharding import PartitionSpec as P
-from meshes import mesh, normal, on, put
+from meshes import mesh, normal, on, put, why
 
 
 def _result(x):
@@ -53,6 +55,21 @@ def in_a_shard_map():
         return jax.pure_callback(lambda x: np.asarray(x) * 3, _result(x), x)
 
     return jax.jit(jax.shard_map(f, mesh=m, in_specs=P("x"), out_specs=P("x")))(put(normal(16, 2), m, "x"))
+
+
+def that_wait_for_one_another():
+    m = mesh(x=8)
+    everybody = threading.Barrier(8, timeout=30)
+
+    def host(x):
+        everybody.wait()
+        return x + 1
+
+    def f(x):
+        x = io_callback(host, _result(x), x)
+        return io_callback(host, _result(x), x)
+
+    return jax.jit(jax.shard_map(f, mesh=m, in_specs=P("x"), out_specs=P("x")))(put(normal(8, 2), m, "x"))
 
 
 def ordered_effects():
@@ -231,6 +248,24 @@ def errors_reach_the_caller():
         told = "the host says no" in str(error)
         return told, jax.jit(lambda x: x + 1)(1.0)  # the session lives on
     return False
+
+
+def errors_tell_where():
+    def innermost(x):
+        raise ValueError("the host says no")
+
+    def host(x):
+        return innermost(x)
+
+    def words(error):
+        *_, last = str(error).strip().split("/callback.py")  # of JAX; what called that is the client's business
+        return last, "host_callbacks.py" in str(error)
+
+    x, wrong = normal(3), jax.ShapeDtypeStruct((2,), np.float32)
+    return (
+        why(lambda: jax.block_until_ready(jax.jit(lambda x: jax.pure_callback(host, _result(x), x))(x)), words),
+        why(lambda: jax.block_until_ready(jax.jit(lambda x: jax.pure_callback(np.sin, wrong, x))(x)), words),
+    )
 
 
 def from_lowerings_of_libraries():

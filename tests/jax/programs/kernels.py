@@ -10,6 +10,7 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental import sparse
 from jax.experimental.ode import odeint
+from jax.experimental.pallas import tpu as pltpu
 from jax.sharding import PartitionSpec as P
 from meshes import mesh, normal, on, put
 
@@ -56,6 +57,29 @@ def pallas_in_a_manual_region():
 
     f = jax.shard_map(block, mesh=m, in_specs=P("x"), out_specs=P(), check_vma=False)
     return jax.jit(f)(put(normal(16, 8), m, "x"))
+
+
+def pallas_for_tpus_that_send_to_one_another():
+    m = mesh(x=8)
+
+    def to_the_next(x_ref, o_ref, sent, received):
+        there = jax.lax.rem(lax.axis_index("x") + 1, 8)
+        copy = pltpu.make_async_remote_copy(x_ref, o_ref, sent, received, there, pltpu.DeviceIdType.LOGICAL)
+        copy.start()
+        copy.wait()
+
+    def block(x):
+        return pl.pallas_call(
+            to_the_next,
+            jax.ShapeDtypeStruct(x.shape, x.dtype),
+            in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+            out_specs=pl.BlockSpec(memory_space=pl.ANY),
+            scratch_shapes=[pltpu.SemaphoreType.DMA] * 2,
+            interpret=pltpu.InterpretParams(),
+        )(x)
+
+    f = jax.shard_map(block, mesh=m, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+    return jax.jit(f)(put(normal(64, 128), m, "x"))
 
 
 def pallas_of_split_arrays():

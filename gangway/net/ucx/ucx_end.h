@@ -1,0 +1,193 @@
+// One end of the fabric over UCX. Internal to net/ucx: ucx_fabric.cc has its life and its peers, ucx_parcels.cc what is
+// sent and received, ucx_offers.cc what is read from where it lies.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "gangway/net/introduced_fabric.h"
+#include "gangway/net/mailbox.h"
+#include "gangway/net/ucx/peer_memory.h"
+
+namespace gangway::net {
+
+// Active messages: a parcel, or where it lies in the sender's memory; how the latter ended.
+inline constexpr unsigned kParcel = 1, kOffer = 2, kTaken = 3;
+
+// Before the data of every parcel. Both ends run on machines of one byte order.
+struct Header {
+  int32_t from = -1;
+  uint32_t unused = 0;
+  ParcelLabel label;
+};
+
+// Where a parcel lies in its sender's memory (peer_memory.h).
+struct Offer {
+  Header header;
+  uint64_t number = 0;  // the sender's, for the answer
+  uint64_t address = 0, size = 0;
+  uint64_t guard_address = 0, guard = 0;
+};
+
+// The answer to an offer: what was there was read, or is not wanted; or it could not be read, and is to be sent.
+struct Taken {
+  int32_t from = -1;
+  uint32_t send = 0;
+  uint64_t number = 0;
+};
+
+// A parcel that arrived: eager data, in memory that UCX lets us keep or in a copy of ours, or a promise to send it
+// (rendezvous), or the offer to read it.
+struct Held {
+  void* data = nullptr;  // UCX's; to be released
+  size_t size = 0;
+  bool promise = false;
+  std::string copy;  // when there is no data
+  std::optional<Offer> offer;
+
+  const void* bytes() const { return data != nullptr ? data : copy.data(); }
+};
+
+// `done`s to be called once the lock is released.
+using Calls = std::vector<std::pair<Fabric::Done, absl::Status>>;
+
+void CallAll(Calls calls);
+// OK, or UNAVAILABLE with UCX's words for it.
+absl::Status ToStatus(ucs_status_t status, absl::string_view what);
+
+// UCX's objects belong to whoever holds the mutex; one thread waits for the network and moves it. Rendezvous keeps
+// large parcels where they are until somebody receives them, so early parcels take no memory here.
+class UcxFabric final : public IntroducedFabric {
+ public:
+  absl::Status Start();
+  ~UcxFabric() override;
+
+  std::string address() const override { return address_; }
+  void Connect(PeerId peer, std::string name, std::string address) override;
+  void Disconnect(PeerId peer, const absl::Status& why) override;
+  void DisconnectAll(const absl::Status& why) override;
+  void Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) override;
+  void Receive(PeerId from, const ParcelLabel& label, void* data, size_t size, Done done) override;
+  void Abandon(uint64_t subject, const absl::Status& why) override;
+
+ private:
+  struct Peer {
+    UcxFabric* fabric = nullptr;
+    PeerId id;
+    std::string name;
+    std::string address;
+    ucp_ep_h endpoint = nullptr;       // made with the first parcel
+    std::optional<PeerMemory> memory;  // when it can be read, and then ours by it
+    MemoryGuard guard;                 // over what it may read here
+  };
+  // A parcel that its receiver was told to read.
+  struct Offered {
+    PeerId peer;
+    ParcelLabel label;
+    const void* data = nullptr;
+    size_t size = 0;
+    Done done;
+  };
+  // An offer that is being taken: `read` bytes are there.
+  struct Reading {
+    PeerId from;
+    Offer offer;
+    Wanted wanted;
+    size_t read = 0;
+  };
+  // A message without data, in memory of its own until UCX has sent it.
+  struct Note {
+    alignas(8) char bytes[sizeof(Offer)];
+  };
+  // One send or receive that UCX has begun.
+  struct Operation {
+    UcxFabric* fabric = nullptr;
+    PeerId peer;
+    Header header;  // must stay while UCX sends it
+    Done done;
+  };
+  using Box = Mailbox<Held>;
+
+  absl::Status Open(Peer& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Begins to move a parcel's data to where it is wanted.
+  void Fill(PeerId from, const ParcelLabel& label, Wanted wanted, const Held& held)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Data that is there, or the error that it has another size.
+  void CopyTo(Wanted wanted, const ParcelLabel& label, const void* data, size_t size)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Data that was promised, of the size wanted.
+  void Pull(PeerId from, Wanted wanted, void* promise) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Dispose(const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void End(Box::Ended ended, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sends a parcel's data, or fails: the error is returned and `done` left alone.
+  absl::Status SendData(Peer& peer, const ParcelLabel& label, const void* data, size_t size, Done& done)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status SendOffer(Peer& peer, const ParcelLabel& label, const void* data, size_t size, Done& done)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  template <typename T>
+  absl::Status SendNote(Peer& peer, unsigned kind, const T& note) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnTaken(const Taken& taken) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Answer(PeerId to, uint64_t offer, bool send) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Reads some of the first offer that waits, while nothing is locked; false when there is none.
+  bool ReadSome() ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndReading(Reading reading, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Finish(Operation* operation, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Drop(PeerId peer, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ucs_status_t OnParcel(const Header& header, void* data, size_t size, uint64_t attributes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnOffer(const Offer& offer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Calls TakeCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return std::exchange(calls_, {}); }
+  void ForgetClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // True when UCX has come to an end with everything.
+  bool AwaitClosed(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Progress();
+
+  // UCX calls these while somebody who holds the mutex calls it.
+  static ucs_status_t ParcelCallback(void* self, const void* header, size_t header_size, void* data, size_t size,
+                                     const ucp_am_recv_param_t* parameters) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  static ucs_status_t OfferCallback(void* self, const void* header, size_t header_size, void* data, size_t size,
+                                    const ucp_am_recv_param_t* parameters) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  static ucs_status_t TakenCallback(void* self, const void* header, size_t header_size, void* data, size_t size,
+                                    const ucp_am_recv_param_t* parameters) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  static void NotedCallback(void* request, ucs_status_t status, void* note);
+  static void SentCallback(void* request, ucs_status_t status, void* operation) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  static void ReceivedCallback(void* request, ucs_status_t status, size_t,
+                               void* operation) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  static void BrokenCallback(void* peer, ucp_ep_h endpoint, ucs_status_t status) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+
+  std::string address_;
+  int event_fd_ = -1;
+  absl::Mutex mutex_;
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::flat_hash_map<PeerId, std::unique_ptr<Peer>> peers_ ABSL_GUARDED_BY(mutex_);
+  // Their endpoints' callbacks may still name them.
+  std::vector<std::unique_ptr<Peer>> former_peers_ ABSL_GUARDED_BY(mutex_);
+  Box mailbox_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<Operation*> under_way_ ABSL_GUARDED_BY(mutex_);
+  // Operations of peers that are gone; UCX may still call back for them.
+  absl::flat_hash_set<Operation*> given_up_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ucs_status_ptr_t> closing_ ABSL_GUARDED_BY(mutex_);  // endpoints that UCX has not closed yet
+  absl::flat_hash_map<uint64_t, Offered> offered_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_offer_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<Reading> readings_ ABSL_GUARDED_BY(mutex_);
+  // The peer that is read from while nothing is locked, and its loss meanwhile.
+  PeerId reading_from_ ABSL_GUARDED_BY(mutex_){-1};
+  absl::Status reading_lost_ ABSL_GUARDED_BY(mutex_);
+  Calls calls_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace gangway::net

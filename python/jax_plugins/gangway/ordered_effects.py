@@ -54,6 +54,9 @@ def _telling_once(original):
         try:
             original(self)
         finally:
+            # One that failed ended the wait; what the others call may use the client still.
+            for token in (*self.current_tokens.values(), *self.output_runtime_tokens.values()):
+                _wait(token)
             self.clear()
             untold = host_callbacks.take_untold()
         if untold:

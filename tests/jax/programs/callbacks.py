@@ -1,10 +1,13 @@
 """Python functions of the client, called by programs that run on the server."""
 
+import contextlib
 import threading
+import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.errors import JaxRuntimeError
 from jax.experimental import buffer_callback, io_callback
 from jax.sharding import PartitionSpec as P
 from meshes import mesh, normal, on, put, why
@@ -248,6 +251,25 @@ def errors_reach_the_caller():
         told = "the host says no" in str(error)
         return told, jax.jit(lambda x: x + 1)(1.0)  # the session lives on
     return False
+
+
+def a_failure_does_not_end_the_wait_for_others():
+    done = []
+
+    def fails(x):
+        raise ValueError("the host says no")
+
+    def slow(x):
+        time.sleep(0.5)
+        done.append(x)
+
+    here, there = (jax.device_put(normal(3), d) for d in jax.devices()[:2])
+    with contextlib.suppress(JaxRuntimeError):
+        jax.block_until_ready(jax.jit(lambda x: jax.pure_callback(fails, _result(x), x))(here))
+    jax.jit(lambda x: jax.debug.callback(slow, x))(there)
+    with contextlib.suppress(JaxRuntimeError):
+        jax.effects_barrier()
+    return len(done)
 
 
 def errors_tell_where():

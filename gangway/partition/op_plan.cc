@@ -189,8 +189,8 @@ class OpPlanner {
   }
 
   // What is not there yet but may be cheaper to bring about: what other readers of an operand will want as well; other
-  // versions of the operands; a result in parts where an operand holds partial sums; any split at all of a product,
-  // whose operands may be small beside its result.
+  // versions of the operands; results as their readers asked for them; a result in parts where an operand holds partial
+  // sums; any split at all of a product, whose operands may be small beside its result.
   void AddAlternatives() {
     for (size_t i = 0; i < values_.size(); ++i) {
       if (instruction_.opcode() == Opcode::kGather)
@@ -200,12 +200,20 @@ class OpPlanner {
       if (context_.module().options.whole_sums) continue;
       for (const AxisRef& axis : values_[i]->sharding.unreduced) AddToResults(axis);
     }
+    for (size_t i = 0; i < leaves_.size(); ++i) AddDemanded(static_cast<int64_t>(i));
     if (!IsMatrixOp(instruction_.opcode())) return;
     for (int axis = 0; axis < static_cast<int>(context_.mesh()->rank()); ++axis) {
       const AxisRef full = FullAxis(*context_.mesh(), axis);
       if (full.size == 1 || Overlaps(manual_, full)) continue;
       for (size_t f = 0; f < rule_.factors.size(); ++f) AddBehind(f, full);
     }
+  }
+
+  // As those who read the result asked for it in an earlier run.
+  void AddDemanded(int64_t leaf) {
+    const Demands* before = context_.module().options.before;
+    if (before == nullptr) return;
+    for (const Sharding& demand : before->Of({&instruction_, leaf})) AddCandidates(rule_.results[leaf], demand);
   }
 
   void AddToResults(const AxisRef& axis) {

@@ -27,6 +27,9 @@ std::vector<uint64_t> NeededHostBuffers(const IfrtRequest& request) {
   return handles;
 }
 
+// Of a message, less what its own number takes: gRPC's streams abort on one that protobuf does not write.
+constexpr size_t kMostBytes = INT32_MAX - 64;
+
 // Nobody waits for the answer: the client has named the results itself and goes on.
 bool IsSilent(const IfrtRequest& request) {
   return request.loaded_executable_execute_request().result_array_handle_size() > 0 ||
@@ -45,6 +48,9 @@ Reply::Reply(std::shared_ptr<const Sink> sink, const IfrtRequest& request)
       urgent_(!IsSilent(request)) {}
 
 void Reply::Send(IfrtResponse response) const {
+  if (const size_t bytes = response.ByteSizeLong(); bytes > kMostBytes) {
+    return Fail(absl::ResourceExhaustedError(absl::StrCat("an answer of ", bytes, " bytes: no message holds so much")));
+  }
   response.mutable_response_metadata()->set_op_id(operation_);
   (*sink_)(std::move(response), urgent_);
 }

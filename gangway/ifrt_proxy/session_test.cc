@@ -182,6 +182,22 @@ TEST_F(SessionTest, UnservedRequestsAreRefusedByName) {
   Call(IfrtRequest());  // without a case: answered as well
 }
 
+TEST(ReplyTest, WhatNoMessageHoldsIsAnError) {
+  std::vector<IfrtResponse> sent;
+  IfrtRequest request;
+  request.mutable_request_metadata()->set_op_id(3);
+  const Reply reply(
+      std::make_shared<const Reply::Sink>([&](IfrtResponse response, bool) { sent.push_back(std::move(response)); }),
+      request);
+  IfrtResponse response;
+  response.mutable_response_metadata()->mutable_status()->set_message(std::string(size_t{1} << 31, 'x'));
+  reply.Send(std::move(response));
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].response_metadata().op_id(), 3);
+  EXPECT_EQ(sent[0].response_metadata().status().code(), tensorflow::error::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(sent[0].response_metadata().status().message(), HasSubstr("an answer of 21474836"));
+}
+
 TEST_F(SessionTest, WhatARefusedRequestShouldHaveMadeSaysWhyItIsNot) {
   MakeArray(1, "ab");
   IfrtRequest request;

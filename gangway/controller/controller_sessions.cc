@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gangway/base/check.h"
 #include "gangway/base/status.h"
@@ -286,7 +287,8 @@ void RuntimeController::PartDone(const std::shared_ptr<TaskRecord>& task, Worker
   task->took = std::max(task->took, took);
   const dataflow::Step step = task->progress.PartDone(dataflow::NodeId(0), worker, status);
   if (!step.poisoned.empty()) {
-    task->error = Annotate(status, task->What());
+    // Most workers have said already which program it was.
+    task->error = absl::StartsWith(status.message(), task->What()) ? status : Annotate(status, task->What());
     // Workers that know nothing of the failure must not take their parts for good.
     net::PoisonBuffers poison;
     for (int i = 0; i < task->num_outputs; ++i) {

@@ -209,7 +209,7 @@ absl::Status UcxFabric::Open(Peer& peer) {
                   absl::StrCat("connecting to worker ", peer.name));
 }
 
-void UcxFabric::BrokenCallback(void* user, ucp_ep_h endpoint, ucs_status_t status) {
+void UcxFabric::BrokenCallback(void* user, ucp_ep_h, ucs_status_t status) {
   auto* peer = static_cast<Peer*>(user);
   auto it = peer->fabric->peers_.find(peer->id);
   if (it == peer->fabric->peers_.end() || it->second.get() != peer) return;  // dropped meanwhile

@@ -17,7 +17,7 @@ constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = 2 << 20;
 // Memory for so many bytes would come fresh from the system.
 constexpr size_t kLarge = 16 << 20;
-constexpr size_t kPiece = 4 << 20;
+constexpr size_t kMadeAtOnce = 4 << 20;  // pages, before a look whether they are still wanted
 
 // Large memory nobody uses, the longest unused first.
 class Kept {
@@ -78,10 +78,11 @@ ShardBytes NewLarge(size_t size) {
 
 // Where the system does not know how (Linux before 5.14), they are made as ever.
 void MakePages(const std::weak_ptr<void>& memory, size_t size) {
-  for (size_t at = 0; at < size; at += kPiece) {
+  for (size_t at = 0; at < size; at += kMadeAtOnce) {
     const ShardBytes bytes = memory.lock();
     if (bytes == nullptr) return;
-    if (madvise(static_cast<char*>(bytes.get()) + at, std::min(kPiece, size - at), MADV_POPULATE_WRITE) != 0) return;
+    if (madvise(static_cast<char*>(bytes.get()) + at, std::min(kMadeAtOnce, size - at), MADV_POPULATE_WRITE) != 0)
+      return;
   }
 }
 

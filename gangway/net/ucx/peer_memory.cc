@@ -30,7 +30,7 @@ struct Card {
 };
 static_assert(sizeof(Card) == kMemoryCardBytes);
 
-// Of this process, once: the word keeps its place.
+// Of this process; made anew each time, since a forked one has another number.
 Card OwnCard() {
   static const uint64_t sample = RandomWord();
   Card card;

@@ -27,7 +27,6 @@ std::string MemoryCard();
 class MemoryGuard {
  public:
   MemoryGuard();
-  bool stands() const { return word_ != 0; }
   uint64_t word() const { return word_; }
   uint64_t address() const { return reinterpret_cast<uint64_t>(&word_); }
   // Whatever is read from now on is not taken for what was offered.

@@ -4,6 +4,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -46,6 +47,15 @@ struct Taken {
   uint32_t send = 0;
   uint64_t number = 0;
 };
+
+// One of these from the bytes of an active message; nothing when it is no worker of ours that sent it.
+template <typename T>
+std::optional<T> Parsed(const void* bytes, size_t size) {
+  if (size != sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(static_cast<void*>(&value), bytes, sizeof value);
+  return value;
+}
 
 // A parcel that arrived: eager data, in memory that UCX lets us keep or in a copy of ours, or a promise to send it
 // (rendezvous), or the offer to read it.

@@ -118,7 +118,8 @@ void UcxFabric::EndReading(Reading reading, const absl::Status& status) {
   const Header& header = reading.offer.header;
   if (!absl::IsPermissionDenied(status)) {
     Answer(reading.from, reading.offer.number, /*send=*/false);
-    return calls_.emplace_back(std::move(reading.wanted.done), status), void();
+    calls_.emplace_back(std::move(reading.wanted.done), status);
+    return;
   }
   // It is waited for again: the data will come by the usual way.
   auto early = mailbox_.Receive(reading.from, header.label, reading.wanted);
@@ -128,19 +129,13 @@ void UcxFabric::EndReading(Reading reading, const absl::Status& status) {
 
 ucs_status_t UcxFabric::OfferCallback(void* self, const void* header, size_t header_size, void*, size_t,
                                       const ucp_am_recv_param_t*) {
-  Offer offer;
-  if (header_size != sizeof offer) return UCS_OK;  // no worker of ours
-  std::memcpy(static_cast<void*>(&offer), header, sizeof offer);
-  static_cast<UcxFabric*>(self)->OnOffer(offer);
+  if (auto offer = Parsed<Offer>(header, header_size)) static_cast<UcxFabric*>(self)->OnOffer(*offer);
   return UCS_OK;
 }
 
 ucs_status_t UcxFabric::TakenCallback(void* self, const void* header, size_t header_size, void*, size_t,
                                       const ucp_am_recv_param_t*) {
-  Taken taken;
-  if (header_size != sizeof taken) return UCS_OK;
-  std::memcpy(&taken, header, sizeof taken);
-  static_cast<UcxFabric*>(self)->OnTaken(taken);
+  if (auto taken = Parsed<Taken>(header, header_size)) static_cast<UcxFabric*>(self)->OnTaken(*taken);
   return UCS_OK;
 }
 

@@ -155,10 +155,9 @@ ucs_status_t UcxFabric::OnParcel(const Header& header, void* data, size_t size, 
 
 ucs_status_t UcxFabric::ParcelCallback(void* self, const void* header, size_t header_size, void* data, size_t size,
                                        const ucp_am_recv_param_t* parameters) {
-  if (header_size != sizeof(Header)) return UCS_OK;  // no worker of ours
-  Header parsed;
-  std::memcpy(static_cast<void*>(&parsed), header, sizeof parsed);
-  return static_cast<UcxFabric*>(self)->OnParcel(parsed, data, size, parameters->recv_attr);
+  const auto parsed = Parsed<Header>(header, header_size);
+  if (!parsed.has_value()) return UCS_OK;
+  return static_cast<UcxFabric*>(self)->OnParcel(*parsed, data, size, parameters->recv_attr);
 }
 
 void UcxFabric::SentCallback(void* request, ucs_status_t status, void* user) {

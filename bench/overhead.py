@@ -6,7 +6,9 @@
 
 A cluster and a client of each are up all the time; laps of a second or two go off, default, full, full, default, off,
 so that what changes meanwhile (the machine) is the same for all. A round's ratio to "off" is that of both its laps; a
-line of JSON has the medians of the rounds, and the quarter and three-quarter points of the ratios.
+line of JSON has the medians of the rounds, and the quarter and three-quarter points of the ratios: of the rate, and of
+the computations in a second of processor time, of client, controller, worker and recorder together. The latter
+moves less with what else goes on in the machine.
 """
 
 import argparse
@@ -25,7 +27,7 @@ import time
 import urllib.request
 
 import dispatch
-from side_by_side import GANGWAY, command_and_environment, emit
+from side_by_side import GANGWAY, command_and_environment, descendants, emit, processor_seconds
 
 # The page as page.html polls it: what is new since the last time.
 SCRAPE, PAGE = ("/metrics", 5), ("/status.json?after={launches}", 1)
@@ -84,16 +86,22 @@ class Watched:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self.process = subprocess.Popen(command, env=environment, **pipes)
         self.askers = [Asker(self.page, *poll) for poll in POLLS[mode]]
+        self.recorder = None
         self.lap(0.2)  # it is up, and has compiled
         self.trace = folder / "trace.json"
-        self.recorder = None
         if mode == "full":
             self.launches_before = self.launches()
             record = [GANGWAY, "trace", self.page, "--seconds", "3600", "-o", self.trace]
             self.recorder = subprocess.Popen(record, stderr=subprocess.DEVNULL)
             time.sleep(PAUSE)
 
+    def processor_seconds(self):
+        pids = descendants(self.process.pid) + ([self.recorder.pid] if self.recorder else [])
+        return sum(map(processor_seconds, pids))
+
     def lap(self, seconds):
+        """Computations in a second, and in a second of the processors."""
+        before = self.processor_seconds()
         threads = [threading.Thread(target=asker.during, args=(seconds,)) for asker in self.askers]
         for thread in threads:
             thread.start()
@@ -104,7 +112,8 @@ class Watched:
             thread.join()
         if not answer:
             raise RuntimeError(f"{self.mode}: the client ended")
-        return float(answer)
+        rate = float(answer)
+        return rate, rate * seconds / (self.processor_seconds() - before)
 
     def launches(self):
         with urllib.request.urlopen(f"{self.page}/metrics") as answer:
@@ -143,7 +152,8 @@ def main():
     args = parser.parse_args()
     if args.client:
         return client(args.client)
-    rounds = {mode: [] for mode in POLLS}
+    rates = {mode: [] for mode in POLLS}
+    work = {mode: [] for mode in POLLS}
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         sides = {}
         for mode in POLLS:
@@ -154,15 +164,17 @@ def main():
             for mode in [*POLLS, *reversed(POLLS)]:
                 laps[mode].append(sides[mode].lap(args.seconds))
                 time.sleep(PAUSE)
-            for mode, rates in laps.items():
-                rounds[mode].append(statistics.mean(rates))
+            for mode, both in laps.items():
+                for kept, values in zip((rates, work), zip(*both)):
+                    kept[mode].append(statistics.mean(values))
         for side in sides.values():
             side.check()
-    figures = {mode: statistics.median(rates) for mode, rates in rounds.items()}
+    figures = {mode: statistics.median(found) for mode, found in rates.items()}
     for mode in ("default", "full"):
-        ratios = [rate / off for rate, off in zip(rounds[mode], rounds["off"])]
-        quarter, middle, three_quarters = statistics.quantiles(ratios, n=4)
-        figures |= {f"{mode}_ratio": middle, f"{mode}_ratio_quarters": [round(quarter, 4), round(three_quarters, 4)]}
+        for name, found in ((f"{mode}_ratio", rates), (f"{mode}_processor_ratio", work)):
+            ratios = [rate / off for rate, off in zip(found[mode], found["off"])]
+            quarter, middle, three_quarters = statistics.quantiles(ratios, n=4)
+            figures |= {name: middle, f"{name}_quarters": [round(quarter, 4), round(three_quarters, 4)]}
     emit(bench="overhead", devices=args.devices, rounds=args.rounds, unit="computations/s", **figures)
 
 

@@ -49,6 +49,17 @@ def resident_bytes(pid):
         return 0
 
 
+def processor_seconds(pid):
+    """What all living threads of a process have taken of the processors."""
+    nanoseconds = 0
+    for statistics in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            nanoseconds += int(statistics.read_text().split()[0])
+        except OSError:
+            continue
+    return nanoseconds / 1e9
+
+
 class MemoryWatch(threading.Thread):
     """Samples the memory of a process and all below it; `peak` is the largest sum of their resident sets, in bytes.
 

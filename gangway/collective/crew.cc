@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
@@ -43,6 +44,8 @@ struct Crew::State {
   std::vector<std::thread::id> serving ABSL_GUARDED_BY(mutex);
   int idle ABSL_GUARDED_BY(mutex) = 0;
   bool stopping ABSL_GUARDED_BY(mutex) = false;
+  std::shared_ptr<net::Fabric> sent_for ABSL_GUARDED_BY(mutex);  // where something is to be looked out for
+  bool looking_out ABSL_GUARDED_BY(mutex) = false;
   // Running mean of a job's duration; decides whether helpers are woken.
   int64_t mean_ns ABSL_GUARDED_BY(mutex) = 0;
 
@@ -70,10 +73,29 @@ struct Crew::State {
     serving.erase(std::find(serving.begin(), serving.end(), self));
   }
 
+  bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return jobs.empty() || serving.size() >= limit; }
+
+  void LookOut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    looking_out = true;
+    std::shared_ptr<net::Fabric> fabric = std::exchange(sent_for, nullptr);
+    mutex.Unlock();
+    fabric->LookOut([this] {
+      absl::MutexLock lock(&mutex);
+      return !jobs.empty() || stopping;
+    });
+    fabric.reset();
+    mutex.Lock();
+    looking_out = false;
+  }
+
   void Help() {
     absl::MutexLock lock(&mutex);
     while (true) {
-      while ((jobs.empty() || serving.size() >= limit) && !stopping) {
+      while (Idle() && !stopping) {
+        if (sent_for != nullptr && !looking_out) {
+          LookOut();
+          continue;
+        }
         ++idle;
         work.Wait(&mutex);
         --idle;
@@ -81,6 +103,11 @@ struct Crew::State {
       if (jobs.empty() && stopping) return;
       Serve();
     }
+  }
+
+  // Wakes a helper where none is about to see what there is.
+  void WakeOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    if (idle > 0 && serving.empty() && !looking_out) work.Signal();
   }
 };
 
@@ -126,7 +153,14 @@ void Crew::Hand(absl::InlinedVector<Job, 8> jobs) {
   if (helpers_ == 0) return Run(std::move(jobs), /*spread=*/false);
   absl::MutexLock lock(&state_->mutex);
   for (Job& job : jobs) state_->jobs.push_back(std::move(job));
-  if (state_->idle > 0 && state_->serving.empty()) state_->work.Signal();
+  state_->WakeOne();
+}
+
+void Crew::LookOut(std::shared_ptr<net::Fabric> fabric) {
+  if (helpers_ == 0) return;
+  absl::MutexLock lock(&state_->mutex);
+  state_->sent_for = std::move(fabric);
+  state_->WakeOne();
 }
 
 }  // namespace gangway::collective

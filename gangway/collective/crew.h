@@ -10,6 +10,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
+#include "gangway/net/fabric.h"
 
 namespace gangway::collective {
 
@@ -35,6 +36,8 @@ class Crew {
   void Run(absl::InlinedVector<Job, 8> jobs, bool spread);
   // Queues the jobs for the helpers and returns: for threads that must not be kept. Without helpers the same as Run.
   void Hand(absl::InlinedVector<Job, 8> jobs);
+  // Something was sent for by `fabric`: a helper that has nothing else to do looks out for it before it sleeps.
+  void LookOut(std::shared_ptr<net::Fabric> fabric);
 
  private:
   struct State;

@@ -2,10 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "gangway/net/introduced_fabric.h"
 
 namespace gangway::collective {
 namespace {
@@ -37,6 +42,47 @@ TEST(Crew, LongJobsDoNotHoldUpTheThreadThatBringsThem) {
 TEST(Crew, WithoutHelpersAllRunsHere) {
   Crew crew(0);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(RunOne(crew, absl::Milliseconds(2)), std::this_thread::get_id());
+}
+
+// Parcels that are there as soon as somebody looks.
+class PromptFabric final : public net::IntroducedFabric {
+ public:
+  explicit PromptFabric(std::function<void()> arrive) : arrive_(std::move(arrive)) {}
+  void LookOut(absl::FunctionRef<bool()> enough) override {
+    EXPECT_FALSE(enough());
+    arrive_();
+    EXPECT_TRUE(enough());
+  }
+  std::string address() const override { return ""; }
+  void Connect(net::PeerId, std::string, std::string) override {}
+  void Disconnect(net::PeerId, const absl::Status&) override {}
+  void DisconnectAll(const absl::Status&) override {}
+  void Send(net::PeerId, const net::ParcelLabel&, const void*, size_t, Done) override {}
+  void Receive(net::PeerId, const net::ParcelLabel&, void*, size_t, Done) override {}
+  void Abandon(uint64_t, const absl::Status&) override {}
+
+ private:
+  const std::function<void()> arrive_;
+};
+
+TEST(Crew, WhoLooksOutGoesOnWithWhatCame) {
+  Crew crew(1);
+  for (int i = 0; i < 100; ++i) {
+    std::thread::id looked, resumed;
+    absl::Notification over;
+    auto fabric = std::make_shared<PromptFabric>([&] {
+      looked = std::this_thread::get_id();
+      crew.Hand({{[&](const absl::Status&) {
+                    resumed = std::this_thread::get_id();
+                    over.Notify();
+                  },
+                  absl::OkStatus()}});
+    });
+    crew.LookOut(fabric);
+    ASSERT_TRUE(over.WaitForNotificationWithTimeout(absl::Seconds(20)));
+    EXPECT_EQ(looked, resumed);
+    EXPECT_NE(looked, std::this_thread::get_id());
+  }
 }
 
 }  // namespace

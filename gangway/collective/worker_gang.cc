@@ -178,7 +178,10 @@ void WorkerGang::Span(std::unique_ptr<Meeting> meeting) {
     });
     spanning_[id] = {std::move(op), start, exchange};
   }
-  exchange->Start();
+  auto crew = crew_;
+  auto fabric = fabric_;
+  exchange->Start();  // may end at once, and the gang with it
+  crew->LookOut(std::move(fabric));
 }
 
 void WorkerGang::EndSpan(int64_t id, std::unique_ptr<Meeting> meeting, absl::Status status) {

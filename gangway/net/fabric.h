@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "gangway/base/strong_id.h"
@@ -57,6 +58,11 @@ class Fabric {
   virtual void Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) = 0;
   // The parcel must have exactly `size` bytes; INVALID_ARGUMENT otherwise.
   virtual void Receive(PeerId from, const ParcelLabel& label, void* data, size_t size, Done done) = 0;
+
+  // For a thread that would sleep until a parcel comes: it moves what there is to move, and calls `done`s, until
+  // `enough`, until nothing is awaited, or until nothing came for a while. A parcel often comes sooner than a sleeping
+  // thread wakes up. Returns at once where a fabric has no use for the thread.
+  virtual void LookOut(absl::FunctionRef<bool()> /*enough*/) {}
 
   // Receives of the subject that have not begun fail with `why`, now and later; parcels of it are dropped.
   virtual void Abandon(uint64_t subject, const absl::Status& why) = 0;

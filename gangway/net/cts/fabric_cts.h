@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -105,6 +106,40 @@ TEST_P(FabricCts, BothDirectionsAtOnce) {
   for (Outcome& outcome : outcomes) ASSERT_EQ(outcome.Await(), absl::OkStatus());
   EXPECT_TRUE(at_a == two);
   EXPECT_TRUE(at_b == one);
+}
+
+// What comes is had by whoever looks out for it or by the fabric's own thread, whichever is awake.
+TEST_P(FabricCts, NothingIsLostBetweenLookouts) {
+  constexpr int kCount = 300;
+  const std::string sent = Pattern(600, 3);
+  Outcome sends[kCount];
+  std::thread sender([&] {
+    for (int i = 0; i < kCount; ++i) {
+      if (i % 20 == 0) absl::SleepFor(absl::Milliseconds(1));  // longer than anybody looks out
+      a_->Send(PeerId(1), {1, static_cast<uint64_t>(i), 0, 0}, sent.data(), sent.size(), sends[i].done());
+    }
+  });
+  for (int i = 0; i < kCount; ++i) {
+    std::string received(600, 'x');
+    Outcome outcome;
+    b_->Receive(PeerId(0), {1, static_cast<uint64_t>(i), 0, 0}, received.data(), 600, outcome.done());
+    if (i % 3 != 0) b_->LookOut([&] { return outcome.ready(); });
+    ASSERT_EQ(outcome.Await(), absl::OkStatus());
+    ASSERT_EQ(received, sent);
+  }
+  sender.join();
+  for (Outcome& outcome : sends) ASSERT_EQ(outcome.Await(), absl::OkStatus());
+}
+
+TEST_P(FabricCts, ALookoutEnds) {
+  b_->LookOut([] { return false; });  // nothing is awaited
+  char room = 0;
+  Outcome never;
+  b_->Receive(PeerId(0), {1, 0, 0, 0}, &room, 1, never.done());
+  b_->LookOut([] { return true; });
+  b_->LookOut([] { return false; });  // nothing comes
+  b_->Disconnect(PeerId(0), absl::UnavailableError("a fell over"));
+  EXPECT_EQ(never.Await().message(), "a fell over");
 }
 
 TEST_P(FabricCts, AnotherSizeIsAnError) {

@@ -76,7 +76,8 @@ void CallAll(Calls calls);
 // OK, or UNAVAILABLE with UCX's words for it.
 absl::Status ToStatus(ucs_status_t status, absl::string_view what);
 
-// UCX's objects belong to whoever holds the mutex; one thread waits for the network and moves it. Rendezvous keeps
+// UCX's objects belong to whoever holds the mutex; one thread waits for the network and moves it,
+// while nobody else does so (LookOut). Rendezvous keeps
 // large parcels where they are until somebody receives them, so early parcels take no memory here.
 class UcxFabric final : public IntroducedFabric {
  public:
@@ -90,6 +91,7 @@ class UcxFabric final : public IntroducedFabric {
   void Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) override;
   void Receive(PeerId from, const ParcelLabel& label, void* data, size_t size, Done done) override;
   void Abandon(uint64_t subject, const absl::Status& why) override;
+  void LookOut(absl::FunctionRef<bool()> enough) override;
 
  private:
   struct Peer {
@@ -158,6 +160,12 @@ class UcxFabric final : public IntroducedFabric {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnOffer(const Offer& offer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Calls TakeCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return std::exchange(calls_, {}); }
+  // Whether something is on its way.
+  bool Awaits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !under_way_.empty() || !offered_.empty() || mailbox_.awaited() > 0;
+  }
+  // True when the fabric's own thread has something to do.
+  bool Alone() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !lookout_ || stopping_ || !readings_.empty(); }
   void ForgetClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True when UCX has come to an end with everything.
   bool AwaitClosed(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -182,6 +190,7 @@ class UcxFabric final : public IntroducedFabric {
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool lookout_ ABSL_GUARDED_BY(mutex_) = false;  // a thread of somebody else moves the network meanwhile
   absl::flat_hash_map<PeerId, std::unique_ptr<Peer>> peers_ ABSL_GUARDED_BY(mutex_);
   // Their endpoints' callbacks may still name them.
   std::vector<std::unique_ptr<Peer>> former_peers_ ABSL_GUARDED_BY(mutex_);

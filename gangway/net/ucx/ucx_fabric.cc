@@ -223,12 +223,12 @@ void UcxFabric::Progress() {
     bool idle = false, moved = false;
     {
       absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(this, &UcxFabric::Alone));
       if (stopping_) return;
       while (calls_.empty() && ucp_worker_progress(worker_) > 0) moved = true;
       ForgetClosed();
       calls = TakeCalls();
-      const bool awaits = !under_way_.empty() || !offered_.empty() || mailbox_.awaited() > 0;
-      if (readings_.empty() && calls.empty() && !moved && (!awaits || absl::Now() > sleep_after)) {
+      if (readings_.empty() && calls.empty() && !moved && (!Awaits() || absl::Now() > sleep_after)) {
         idle = ucp_worker_arm(worker_) == UCS_OK;
       }
     }
@@ -241,6 +241,30 @@ void UcxFabric::Progress() {
     }
     pollfd event = {event_fd_, POLLIN, 0};
     poll(&event, 1, kIdleMs);
+  }
+}
+
+void UcxFabric::LookOut(absl::FunctionRef<bool()> enough) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (lookout_ || stopping_ || !Awaits()) return;
+    lookout_ = true;
+  }
+  absl::Time until = absl::Now() + kLookOut;
+  for (bool looks = true; looks;) {
+    Calls calls;
+    bool moved = false;
+    const bool leaves = enough();
+    {
+      absl::MutexLock lock(&mutex_);
+      while (calls_.empty() && ucp_worker_progress(worker_) > 0) moved = true;
+      calls = TakeCalls();
+      const absl::Time now = absl::Now();
+      if (moved) until = now + kLookOut;
+      looks = lookout_ = !leaves && Awaits() && readings_.empty() && !stopping_ && now < until;
+    }
+    CallAll(std::move(calls));
+    if (looks && !moved) sched_yield();
   }
 }
 

@@ -31,6 +31,7 @@ endif()
 add_library(gangway_allocator INTERFACE)
 if(NOT GANGWAY_SANITIZE)
   find_library(GANGWAY_JEMALLOC libjemalloc.a REQUIRED)
+  target_compile_definitions(gangway_allocator INTERFACE GANGWAY_JEMALLOC)
   target_link_libraries(gangway_allocator INTERFACE ${GANGWAY_JEMALLOC} Threads::Threads ${CMAKE_DL_LIBS} m)
 endif()
 

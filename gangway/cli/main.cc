@@ -4,9 +4,11 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/synchronization/mutex.h"
+#include "gangway/cli/allocation.h"
 #include "gangway/cli/command.h"
 
 int main(int argc, char** argv) {
+  gangway::cli::KeepLargeMemory();
   using gangway::cli::Action, gangway::cli::AddCommands, gangway::cli::kExitUsage;
   // Debian's abseil looks for lock cycles at every lock, in one table for all threads: a tenth of the time of a launch
   // on eight devices. The tests keep it.

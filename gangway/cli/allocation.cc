@@ -13,7 +13,8 @@
 // of them only keep more; what nobody allocates again goes back even while the process does nothing.
 extern "C" {
 const char* malloc_conf =
-    "percpu_arena:percpu,oversize_threshold:1048576,dirty_decay_ms:1000,background_thread:true,max_background_threads:1";
+    "percpu_arena:percpu,oversize_threshold:1048576,dirty_decay_ms:1000,background_thread:true,max_background_threads:"
+    "1";
 }
 
 namespace gangway::cli {

@@ -151,7 +151,7 @@ class UcxFabric final : public IntroducedFabric {
   absl::Status SendNote(Peer& peer, unsigned kind, const T& note) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnTaken(const Taken& taken) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Answer(PeerId to, uint64_t offer, bool send) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Reads some of the first offer that waits, while nothing is locked; false when there is none.
+  // Reads some of the first offer that waits, while nothing is locked; false when none does, or another thread reads.
   bool ReadSome() ABSL_LOCKS_EXCLUDED(mutex_);
   void EndReading(Reading reading, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Finish(Operation* operation, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -162,10 +162,10 @@ class UcxFabric final : public IntroducedFabric {
   Calls TakeCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return std::exchange(calls_, {}); }
   // Whether something is on its way.
   bool Awaits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !under_way_.empty() || !offered_.empty() || mailbox_.awaited() > 0;
+    return !under_way_.empty() || !offered_.empty() || !readings_.empty() || mailbox_.awaited() > 0;
   }
   // True when the fabric's own thread has something to do.
-  bool Alone() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !lookout_ || stopping_ || !readings_.empty(); }
+  bool Alone() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !lookout_ || stopping_; }
   void ForgetClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True when UCX has come to an end with everything.
   bool AwaitClosed(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -259,11 +259,11 @@ void UcxFabric::LookOut(absl::FunctionRef<bool()> enough) {
       absl::MutexLock lock(&mutex_);
       while (calls_.empty() && ucp_worker_progress(worker_) > 0) moved = true;
       calls = TakeCalls();
-      const absl::Time now = absl::Now();
-      if (moved) until = now + kLookOut;
-      looks = lookout_ = !leaves && Awaits() && readings_.empty() && !stopping_ && now < until;
+      looks = lookout_ = !leaves && Awaits() && !stopping_ && absl::Now() < until;
     }
     CallAll(std::move(calls));
+    if (looks && ReadSome()) moved = true;
+    if (moved) until = absl::Now() + kLookOut;
     if (looks && !moved) sched_yield();
   }
 }

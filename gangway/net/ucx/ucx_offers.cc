@@ -83,7 +83,7 @@ bool UcxFabric::ReadSome() {
   std::optional<PeerMemory> memory;
   {
     absl::MutexLock lock(&mutex_);
-    if (readings_.empty()) return false;
+    if (readings_.empty() || reading_from_ != PeerId(-1)) return false;
     reading = std::move(readings_.front());
     readings_.pop_front();
     memory = peers_.at(reading.from)->memory;

@@ -75,27 +75,30 @@ struct Crew::State {
 
   bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return jobs.empty() || serving.size() >= limit; }
 
-  void LookOut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  // True when somebody looked out.
+  bool LookOut(absl::FunctionRef<bool()> enough) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    if (sent_for == nullptr || looking_out) return false;
     looking_out = true;
     std::shared_ptr<net::Fabric> fabric = std::exchange(sent_for, nullptr);
     mutex.Unlock();
-    fabric->LookOut([this] {
-      absl::MutexLock lock(&mutex);
-      return !jobs.empty() || stopping;
+    fabric->LookOut([&] {
+      {
+        absl::MutexLock lock(&mutex);
+        if (!jobs.empty() || stopping) return true;
+      }
+      return enough();
     });
     fabric.reset();
     mutex.Lock();
     looking_out = false;
+    return true;
   }
 
   void Help() {
     absl::MutexLock lock(&mutex);
     while (true) {
       while (Idle() && !stopping) {
-        if (sent_for != nullptr && !looking_out) {
-          LookOut();
-          continue;
-        }
+        if (LookOut([] { return false; })) continue;
         ++idle;
         work.Wait(&mutex);
         --idle;
@@ -156,11 +159,15 @@ void Crew::Hand(absl::InlinedVector<Job, 8> jobs) {
   state_->WakeOne();
 }
 
-void Crew::LookOut(std::shared_ptr<net::Fabric> fabric) {
-  if (helpers_ == 0) return;
+void Crew::SentFor(std::shared_ptr<net::Fabric> fabric) {
   absl::MutexLock lock(&state_->mutex);
   state_->sent_for = std::move(fabric);
-  state_->WakeOne();
+}
+
+void Crew::LookOut(absl::FunctionRef<bool()> enough) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->LookOut(enough);
+  if (!state_->Idle()) state_->Serve();
 }
 
 }  // namespace gangway::collective

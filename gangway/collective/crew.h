@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "gangway/net/fabric.h"
 
@@ -36,8 +37,12 @@ class Crew {
   void Run(absl::InlinedVector<Job, 8> jobs, bool spread);
   // Queues the jobs for the helpers and returns: for threads that must not be kept. Without helpers the same as Run.
   void Hand(absl::InlinedVector<Job, 8> jobs);
-  // Something was sent for by `fabric`: a helper that has nothing else to do looks out for it before it sleeps.
-  void LookOut(std::shared_ptr<net::Fabric> fabric);
+  // Something was sent for by `fabric`: the next thread of the crew that has nothing else to do looks out for it before
+  // it sleeps. Wakes nobody.
+  void SentFor(std::shared_ptr<net::Fabric> fabric);
+  // For a thread that would sleep until the crew carries something on: looks out for what was sent for, unless another
+  // does, and serves the queue with what came. Until `enough`, or for a while.
+  void LookOut(absl::FunctionRef<bool()> enough);
 
  private:
   struct State;

@@ -65,24 +65,43 @@ class PromptFabric final : public net::IntroducedFabric {
   const std::function<void()> arrive_;
 };
 
-TEST(Crew, WhoLooksOutGoesOnWithWhatCame) {
+// What came with a look, and who looked and went on with it.
+struct Arrival {
+  explicit Arrival(Crew& crew)
+      : fabric(std::make_shared<PromptFabric>([this, &crew] {
+          looked = std::this_thread::get_id();
+          crew.Hand({{[this](const absl::Status&) {
+                        resumed = std::this_thread::get_id();
+                        over.Notify();
+                      },
+                      absl::OkStatus()}});
+        })) {}
+
+  std::thread::id looked, resumed;
+  absl::Notification over;
+  std::shared_ptr<PromptFabric> fabric;
+};
+
+TEST(Crew, AHelperLooksOutBeforeItSleeps) {
   Crew crew(1);
   for (int i = 0; i < 100; ++i) {
-    std::thread::id looked, resumed;
-    absl::Notification over;
-    auto fabric = std::make_shared<PromptFabric>([&] {
-      looked = std::this_thread::get_id();
-      crew.Hand({{[&](const absl::Status&) {
-                    resumed = std::this_thread::get_id();
-                    over.Notify();
-                  },
-                  absl::OkStatus()}});
-    });
-    crew.LookOut(fabric);
-    ASSERT_TRUE(over.WaitForNotificationWithTimeout(absl::Seconds(20)));
-    EXPECT_EQ(looked, resumed);
-    EXPECT_NE(looked, std::this_thread::get_id());
+    Arrival arrival(crew);
+    crew.Hand({{[&](const absl::Status&) { crew.SentFor(arrival.fabric); }, absl::OkStatus()}});
+    ASSERT_TRUE(arrival.over.WaitForNotificationWithTimeout(absl::Seconds(20)));
+    EXPECT_EQ(arrival.looked, arrival.resumed);
+    EXPECT_NE(arrival.looked, std::this_thread::get_id());
   }
+}
+
+TEST(Crew, WhoeverWaitsMayLookOut) {
+  Crew crew(1);
+  Arrival arrival(crew);
+  crew.LookOut([] { return false; });  // for nothing
+  crew.SentFor(arrival.fabric);
+  crew.LookOut([] { return false; });
+  ASSERT_TRUE(arrival.over.HasBeenNotified());
+  EXPECT_EQ(arrival.looked, std::this_thread::get_id());
+  EXPECT_EQ(arrival.resumed, std::this_thread::get_id());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "gangway/collective/array.h"
@@ -42,6 +43,9 @@ class Gang {
   virtual ~Gang() = default;
 
   virtual const Launch& launch() const = 0;
+  // For a thread that has nothing to do but wait for a participant: looks out for what that waits for (net::Fabric::
+  // LookOut) until `enough`, or returns soon.
+  virtual void LookOut(absl::FunctionRef<bool()> /*enough*/) {}
   virtual void Join(int participant, std::shared_ptr<const Op> op, Contribution contribution) = 0;
   virtual void Poison(const absl::Status& status) = 0;
   virtual absl::Status status() const = 0;

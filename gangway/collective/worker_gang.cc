@@ -181,7 +181,11 @@ void WorkerGang::Span(std::unique_ptr<Meeting> meeting) {
   auto crew = crew_;
   auto fabric = fabric_;
   exchange->Start();  // may end at once, and the gang with it
-  crew->LookOut(std::move(fabric));
+  crew->SentFor(std::move(fabric));
+}
+
+void WorkerGang::LookOut(absl::FunctionRef<bool()> enough) {
+  if (fabric_ != nullptr) crew_->LookOut(enough);
 }
 
 void WorkerGang::EndSpan(int64_t id, std::unique_ptr<Meeting> meeting, absl::Status status) {

@@ -22,6 +22,7 @@ class WorkerGang final : public Gang {
   ~WorkerGang() override;
 
   const Launch& launch() const override { return launch_; }
+  void LookOut(absl::FunctionRef<bool()> enough) override;
   void Join(int participant, std::shared_ptr<const Op> op, Contribution contribution) override;
   void Poison(const absl::Status& status) override;
   absl::Status status() const override;

@@ -83,7 +83,7 @@ absl::Status StartCollective(Kind kind, XLA_FFI_CallFrame* frame) {
   if (hosted->fiber != nullptr && hosted->fiber->IsHere()) {
     contribution.done = [fiber = hosted->fiber](const absl::Status& status) { fiber->Wake(status); };
     launch.gang->Join(launch.partition, std::move(op), std::move(contribution));
-    return hosted->fiber->Suspend();
+    return hosted->fiber->Suspend(launch.gang);
   }
   if (hosted->fiber != nullptr || hosted->thread != std::this_thread::get_id()) {
     // The thread that launched it may be waiting in the plugin for this.

@@ -26,7 +26,8 @@ void* MakeStack() {
 
 int64_t Fiber::spent_ns() const { return spent_ns_ + absl::GetCurrentTimeNanos() - turn_start_; }
 
-absl::Status Fiber::Suspend() {
+absl::Status Fiber::Suspend(std::shared_ptr<collective::Gang> gang) {
+  gang_ = std::move(gang);
   swapcontext(&context_, &lane_context_);
   return std::move(status_);
 }
@@ -104,6 +105,8 @@ void Lane::Enter(unsigned low, unsigned high) {
 void Lane::Serve() {
   absl::MutexLock lock(&mutex_);
   while (true) {
+    while (!Ready() && LookOut()) {
+    }
     mutex_.Await(absl::Condition(this, &Lane::Ready));
     if (ready_.empty()) return;
     Fiber* fiber = ready_.front();
@@ -114,6 +117,7 @@ void Lane::Serve() {
     swapcontext(&fiber->lane_context_, &fiber->context_);
     fiber->spent_ns_ += absl::GetCurrentTimeNanos() - fiber->turn_start_;
     fiber->thread_.store(std::thread::id(), std::memory_order_relaxed);
+    std::shared_ptr<collective::Gang> gang = std::move(fiber->gang_);
     mutex_.Lock();
     if (fiber->over_) {
       idle_.push_back(fiber);
@@ -121,8 +125,21 @@ void Lane::Serve() {
       ready_.push_back(fiber);
     } else {
       fiber->parked_ = true;
+      awaited_ = std::move(gang);
     }
   }
+}
+
+bool Lane::LookOut() {
+  const std::shared_ptr<collective::Gang> gang = std::move(awaited_);
+  if (gang == nullptr) return false;
+  mutex_.Unlock();
+  gang->LookOut([this] {
+    absl::MutexLock lock(&mutex_);
+    return Ready();
+  });
+  mutex_.Lock();
+  return true;
 }
 
 }  // namespace gangway::device::pjrt

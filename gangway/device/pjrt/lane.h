@@ -19,6 +19,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "gangway/collective/gang.h"
 
 namespace gangway::device::pjrt {
 
@@ -29,8 +30,9 @@ class Fiber {
  public:
   // Whether the caller is on it: a launch's work may be called back on the plugin's own threads.
   bool IsHere() const { return thread_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
-  // Gives the thread to others until Wake, which may have come before; the status is Wake's.
-  absl::Status Suspend();
+  // Gives the thread to others until Wake, which may have come before; the status is Wake's. `gang`: what it waits for,
+  // where the thread may look out for it before it sleeps.
+  absl::Status Suspend(std::shared_ptr<collective::Gang> gang = nullptr);
   // How long it has had the thread since Start, in nanoseconds.
   int64_t spent_ns() const;
   // Once for each Suspend, from anywhere.
@@ -46,8 +48,9 @@ class Fiber {
   void* stack_ = nullptr;
   std::atomic<std::thread::id> thread_{};
   absl::Status status_;
-  int64_t spent_ns_ = 0;    // before the present turn
-  int64_t turn_start_ = 0;  // on the lane's clock
+  std::shared_ptr<collective::Gang> gang_;  // while suspended
+  int64_t spent_ns_ = 0;                    // before the present turn
+  int64_t turn_start_ = 0;                  // on the lane's clock
   // Guarded by the lane's mutex.
   bool woken_ = false;
   bool parked_ = false;  // off its stack, waiting for Wake
@@ -72,11 +75,14 @@ class Lane {
   friend class Fiber;
   static void Enter(unsigned low, unsigned high);
   void Serve();
+  // For what the fiber parked last waits for, once; true when there was something.
+  bool LookOut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Fiber* NewFiber() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Ready() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !ready_.empty(); }
 
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<collective::Gang> awaited_ ABSL_GUARDED_BY(mutex_);  // by the fiber parked last
   std::deque<Fiber*> ready_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Fiber>> fibers_ ABSL_GUARDED_BY(mutex_);
   std::vector<Fiber*> idle_ ABSL_GUARDED_BY(mutex_);

@@ -37,6 +37,7 @@ absl::Status CleanInput(hlo::Module* module, bool partitioned) {
     pipeline.Add("join-pads", passes::RunJoinPads);
     pipeline.Add("scatter-to-update", passes::RunScatterToUpdate);
     pipeline.Add("simplify-views", passes::RunSimplifyViews);
+    pipeline.Add("exponents-as-bytes", passes::RunExponentsAsBytes);
   }
   pipeline.Add("choose-layouts", passes::RunChooseLayouts);
   pipeline.Add("dce", passes::RunDce);
@@ -178,6 +179,7 @@ class Compilation {
     GW_RETURN_IF_ERROR(passes::RunFlattenDots(*lowered).status());
     if (options_.host_collectives) {
       GW_RETURN_IF_ERROR(passes::RunIntegerExtremes(*lowered).status());
+      GW_RETURN_IF_ERROR(passes::RunJoinAsBytes(*lowered).status());
       GW_RETURN_IF_ERROR(HostCollectives(lowered.get()));
       // The plugin runs it on one device; the partitions meet in the collective library.
       lowered->config().num_partitions = 1;

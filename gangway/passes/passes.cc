@@ -27,6 +27,8 @@ constexpr Pass kPasses[] = {
     {"combine-collectives", "join independent all-reduces and all-gathers of the same groups", RunCombineCollectives},
     {"flatten-dots", "join neighbouring dimensions of dots that play the same part", RunFlattenDots},
     {"integer-extremes", "take maxima and minima of floats as integers, which keeps NaN", RunIntegerExtremes},
+    {"exponents-as-bytes", "move numbers of a type without a zero as bytes", RunExponentsAsBytes},
+    {"join-as-bytes", "join arrays of two-bit integers as bytes", RunJoinAsBytes},
 };
 
 }  // namespace

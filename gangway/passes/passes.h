@@ -41,6 +41,9 @@ absl::StatusOr<bool> RunScatterToUpdate(hlo::Module& module);
 absl::StatusOr<bool> RunSimplifyWhile(hlo::Module& module);
 // Sums of zero-padded parts of one array become concatenations. For whole programs, before shardings are chosen.
 absl::StatusOr<bool> RunJoinPads(hlo::Module& module);
+// What moves numbers of a type without a zero (f8e8m0fnu) moves their bytes, so that parts of them can be added up. For
+// whole programs, before they are partitioned.
+absl::StatusOr<bool> RunExponentsAsBytes(hlo::Module& module);
 // Sums over devices that a loop only adds up are made on each device, and over devices once after the loop.
 absl::StatusOr<bool> RunReduceAfterLoop(hlo::Module& module);
 // Collectives of what a loop does not change are done before it, as long as memory does not grow too much.
@@ -55,6 +58,8 @@ absl::StatusOr<bool> RunCombineCollectives(hlo::Module& module);
 absl::StatusOr<bool> RunFlattenDots(hlo::Module& module);
 // Maxima and minima of floats along dimensions become those of integers. For the program that a CPU's plugin compiles.
 absl::StatusOr<bool> RunIntegerExtremes(hlo::Module& module);
+// Arrays of two-bit integers are joined as bytes: XLA aborts while it compiles them for a CPU.
+absl::StatusOr<bool> RunJoinAsBytes(hlo::Module& module);
 
 using PassFunction = absl::StatusOr<bool> (*)(hlo::Module&);
 struct Pass {

@@ -6,6 +6,8 @@ import ml_dtypes
 import numpy as np
 from meshes import mesh, normal, on, put
 
+from programs import compiler_chooses
+
 FLOATS = (
     "float8_e4m3fn",
     "float8_e5m2",
@@ -114,3 +116,24 @@ def narrow_arrays_on_the_host():
         x = jax.device_put((np.arange(16) % 2).astype(np.float32).astype(t), on(m, "x"))
         found[t] = np.asarray(x).astype(np.float32), [x.nbytes, x.itemsize]
     return found
+
+
+@compiler_chooses
+def parts_of_powers_of_two():
+    """A type without zero and sign: what lies on one device of several cannot be added to zeros of the others."""
+    m = mesh(x=4, y=2)
+    powers = np.exp2(np.arange(-48, 48).reshape(8, 12)).astype(np.float32)
+    powers[3, 3] = np.nan
+    found = []
+    for split in ("x", "y"), ("y",), (None, "x"):
+        x = jax.device_put(powers.astype("float8_e8m0fnu"), on(m, *split))
+        found += [
+            x[1:, ::2],
+            x[jnp.array([7, 0, 3])],
+            x[:, jnp.array([11, 0, 3])],
+            jax.jit(lambda x: jax.lax.dynamic_slice(x, (3, 1), (2, 7)))(x),
+            jax.jit(lambda x: jnp.concatenate([x[3:], x[:3]]), out_shardings=on(m, "y", "x"))(x),
+            jax.jit(lambda x: jnp.pad(x, ((2, 1), (0, 3)), constant_values=x[1, 1]))(x),
+            jax.jit(lambda x: jnp.repeat(x[::-1].T, 3, axis=0))(x),
+        ]
+    return _wide(found)

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "gangway/lapack/call.h"
+#include "gangway/lapack/unblocked.h"
 
 namespace gangway::lapack {
 namespace {
@@ -153,11 +154,17 @@ absl::Status Hessenberg(const Call& call) {
     return absl::InvalidArgumentError(absl::StrCat("rows ", low, " to ", high, " of a matrix of ", n));
   }
   CopyOperand(call, 0, 0);
-  for (int64_t i = 0; i < batch.size; ++i) {
-    Data<int32_t>(call.results[2])[i] =
-        n == 0 ? 0
-               : gehrd(LAPACK_COL_MAJOR, n, static_cast<int>(low), static_cast<int>(high),
-                       Data<T>(call.results[0]) + i * n * n, Leading(n), Data<T>(call.results[1]) + i * reflectors);
+  T* a = Data<T>(call.results[0]);
+  T* tau = Data<T>(call.results[1]);
+  int32_t* info = Data<int32_t>(call.results[2]);
+  for (int64_t i = 0; i < batch.size; ++i, a += int64_t{n} * n, tau += reflectors) {
+    info[i] = 0;
+    if (n == 0) continue;
+    if (unblocked::AllFinite(a, int64_t{n} * n)) {
+      info[i] = gehrd(LAPACK_COL_MAJOR, n, static_cast<int>(low), static_cast<int>(high), a, Leading(n), tau);
+    } else {
+      unblocked::Hessenberg(n, static_cast<int>(low), static_cast<int>(high), a, tau);
+    }
   }
   return absl::OkStatus();
 }

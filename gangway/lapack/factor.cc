@@ -1,5 +1,6 @@
 // Cholesky, LU and QR factors, and products with QR's reflectors.
 #include "gangway/lapack/call.h"
+#include "gangway/lapack/unblocked.h"
 
 namespace gangway::lapack {
 namespace {
@@ -15,7 +16,8 @@ absl::Status Cholesky(const Call& call) {
   T* a = Data<T>(call.results[0]);
   int32_t* info = Data<int32_t>(call.results[1]);
   for (int64_t i = 0; i < batch.size; ++i, a += int64_t{n} * n) {
-    info[i] = potrf(LAPACK_COL_MAJOR, uplo, n, a, Leading(n));
+    info[i] = unblocked::AllFinite(a, int64_t{n} * n) ? potrf(LAPACK_COL_MAJOR, uplo, n, a, Leading(n))
+                                                      : unblocked::Cholesky(uplo, n, a);
   }
   return absl::OkStatus();
 }
@@ -31,7 +33,8 @@ absl::Status Lu(const Call& call) {
   int32_t* pivots = Data<int32_t>(call.results[1]);
   int32_t* info = Data<int32_t>(call.results[2]);
   for (int64_t i = 0; i < batch.size; ++i, a += int64_t{m} * n, pivots += batch.least()) {
-    info[i] = getrf(LAPACK_COL_MAJOR, m, n, a, Leading(m), pivots);
+    info[i] = unblocked::AllFinite(a, int64_t{m} * n) ? getrf(LAPACK_COL_MAJOR, m, n, a, Leading(m), pivots)
+                                                      : unblocked::Lu(m, n, a, pivots);
   }
   return absl::OkStatus();
 }
@@ -46,7 +49,11 @@ absl::Status Qr(const Call& call) {
   T* a = Data<T>(call.results[0]);
   T* tau = Data<T>(call.results[1]);
   for (int64_t i = 0; i < batch.size; ++i, a += int64_t{m} * n, tau += batch.least()) {
-    geqrf(LAPACK_COL_MAJOR, m, n, a, Leading(m), tau);
+    if (unblocked::AllFinite(a, int64_t{m} * n)) {
+      geqrf(LAPACK_COL_MAJOR, m, n, a, Leading(m), tau);
+    } else {
+      unblocked::Qr(m, n, a, tau);
+    }
   }
   return absl::OkStatus();
 }
@@ -85,7 +92,11 @@ absl::Status Reflectors(const Call& call) {
   T* a = Data<T>(call.results[0]);
   const T* tau = Data<T>(call.operands[1]);
   for (int64_t i = 0; i < batch.size; ++i, a += int64_t{m} * n, tau += k) {
-    orgqr(LAPACK_COL_MAJOR, m, n, k, a, Leading(m), tau);
+    if (unblocked::AllFinite(a, int64_t{m} * n) && unblocked::AllFinite(tau, k)) {
+      orgqr(LAPACK_COL_MAJOR, m, n, k, a, Leading(m), tau);
+    } else {
+      unblocked::Orthogonal(m, n, k, a, tau);
+    }
   }
   return absl::OkStatus();
 }

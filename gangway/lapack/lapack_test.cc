@@ -52,6 +52,26 @@ TEST(LapackTest, EveryTypeOfEveryRoutine) {
   EXPECT_EQ(FindRoutine("lapack_sgesdd"), nullptr);
 }
 
+// What depends on an element that is no number is none either.
+TEST(LapackTest, FactorsOfWhatIsNoNumber) {
+  const double nan = std::nan("");
+  const std::vector<double> one_bad = {4, nan, 1, nan, 3, 1, 1, 1, 5};
+  F64 a(DType::kF64, {3, 3}, one_bad), factor = Doubles({3, 3}), tau = Doubles({3}), q = Doubles({3, 3});
+  S32 info = Info(), pivots(DType::kS32, {3});
+  ASSERT_TRUE(CallRoutine("lapack_dpotrf_ffi", {a.array()}, {factor.array(), info.array()}, {{"uplo", 'L'}}).ok());
+  EXPECT_EQ(factor.values[0], 2);
+  EXPECT_EQ(factor.values[2], 0.5);
+  EXPECT_THAT(factor.values[4], testing::IsNan());
+  EXPECT_THAT(factor.values[8], testing::IsNan());
+  ASSERT_TRUE(CallRoutine("lapack_dgetrf_ffi", {a.array()}, {factor.array(), pivots.array(), info.array()}).ok());
+  EXPECT_EQ(factor.values[2], 0.25);
+  for (int i : {1, 3, 4, 5, 7, 8}) EXPECT_THAT(factor.values[i], testing::IsNan()) << i;
+  ASSERT_TRUE(CallRoutine("lapack_dgeqrf_ffi", {a.array()}, {factor.array(), tau.array()}).ok());
+  ASSERT_TRUE(CallRoutine("lapack_dorgqr_ffi", {factor.array(), tau.array()}, {q.array()}).ok());
+  for (int i : {0, 3, 4, 6, 7, 8}) EXPECT_THAT(factor.values[i], testing::IsNan()) << i;
+  for (double x : q.values) EXPECT_THAT(x, testing::IsNan());
+}
+
 TEST(LapackTest, CholeskyOfABatchTellsOfEachMatrix) {
   F64 a(DType::kF64, {2, 2, 2}, {4, 2, 2, 5, -1, 0, 0, 1}), factor = Doubles({2, 2, 2});
   S32 info = Info({2});

@@ -38,7 +38,9 @@ def _checking(original):
 
         device = xla_bridge.local_devices(backend="cpu")[0]
         options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
-        options.env_option_overrides = list((dict(overrides) | dumps.NOWHERE).items())
+        overrides = dict(overrides)
+        overrides |= {name: value for name, value in dumps.NOWHERE.items() if isinstance(overrides.get(name, ""), str)}
+        options.env_option_overrides = list(overrides.items())
         with mlir.make_ir_context():
             original(device.client, ir.Module.parse(NOTHING), xla_client.DeviceList((device,)), options, [])
 

@@ -97,6 +97,7 @@ def refused_by_jit():
         why(lambda: jax.jit(lambda x: x + np.zeros(3))(x)),
         why(lambda: jax.jit(lambda x: x if x.sum() > 0 else -x)(x)),
         why(lambda: jax.jit(lambda x: x, compiler_options={"xla_no_such": 1})(x)),
+        why(lambda: jax.jit(lambda x: x, compiler_options={"xla_dump_to": 3})(x)),
     )
 
 

@@ -224,3 +224,24 @@ def sparse_products():
     a = sparse.BCSR.fromdense(dense)
     x = normal(5, 3, seed=2)
     return jax.jit(lambda a, x: (a @ x, a @ x[:, 0]))(a, x)
+
+
+def not_a_number_reaches_what_depends_on_it():
+    found = []
+    for dtype in (np.float32, np.float64, np.complex64):
+        a = _matrix(2, 6, 6).astype(dtype)
+        a[0, 2, 3] = np.nan
+        a[1, 4, 1] = np.inf
+        hermitian = jnp.asarray(a) @ jnp.asarray(a.conj().swapaxes(-1, -2)) + 9 * np.eye(6, dtype=dtype)
+        found += [
+            jnp.linalg.inv(a),
+            jnp.linalg.det(a),
+            jnp.linalg.solve(a, a),
+            jnp.linalg.cholesky(hermitian),
+            jnp.linalg.cholesky(hermitian, upper=True),
+            *jnp.linalg.qr(a),
+            *jax.lax.linalg.lu(a[:, :4]),
+            *jnp.linalg.qr(a[0, :4], mode="complete"),
+            jax.lax.linalg.hessenberg(a)[0],
+        ]
+    return [jnp.isnan(x) for x in found]

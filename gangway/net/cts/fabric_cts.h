@@ -2,6 +2,7 @@
 // reach each other.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -203,6 +204,27 @@ TEST_P(FabricCts, LargeParcelsEndWithTheirPeer) {
   const absl::Status outcome = received[1].Await();
   EXPECT_TRUE(!outcome.ok() || rooms[1] == bytes) << "something else was received";
   EXPECT_EQ(received[2].Await().code(), absl::StatusCode::kUnavailable);
+}
+
+// The memory belongs to somebody else by then.
+TEST_P(FabricCts, NothingIsWrittenBehindAReceiveThatIsOver) {
+  const std::string bytes = Pattern(64 << 20, 1);
+  std::string room(bytes.size(), '\0');
+  for (uint64_t round = 0; round < 6; ++round) {
+    Outcome sent, received;
+    a_->Send(PeerId(1), {round, 0, 0, 0}, bytes.data(), bytes.size(), sent.done());
+    b_->Receive(PeerId(0), {round, 0, 0, 0}, room.data(), room.size(), received.done());
+    absl::SleepFor(absl::Milliseconds(round));  // under way, mostly
+    b_->Disconnect(PeerId(0), absl::UnavailableError("worker a is lost"));
+    EXPECT_NE(received.Await().code(), absl::StatusCode::kDeadlineExceeded);
+    std::fill(room.begin(), room.end(), 'x');
+    absl::SleepFor(absl::Milliseconds(50));  // for what may still come
+    EXPECT_EQ(room.find_first_not_of('x'), std::string::npos) << round;
+    a_->Disconnect(PeerId(1), absl::UnavailableError("worker b is lost"));
+    EXPECT_NE(sent.Await().code(), absl::StatusCode::kDeadlineExceeded);
+    a_->Connect(PeerId(1), "b", b_->address());
+    b_->Connect(PeerId(0), "a", a_->address());
+  }
 }
 
 TEST_P(FabricCts, AnAbandonedLargeParcelFreesItsSender) {

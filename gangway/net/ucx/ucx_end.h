@@ -83,6 +83,8 @@ class UcxFabric final : public IntroducedFabric {
  public:
   absl::Status Start();
   ~UcxFabric() override;
+  // Whether the caller is the thread that the destructor waits for.
+  bool IsOwnThread() const { return std::this_thread::get_id() == thread_.get_id(); }
 
   std::string address() const override { return address_; }
   void Connect(PeerId peer, std::string name, std::string address) override;
@@ -99,7 +101,7 @@ class UcxFabric final : public IntroducedFabric {
     PeerId id;
     std::string name;
     std::string address;
-    ucp_ep_h endpoint = nullptr;       // made with the first parcel
+    ucp_ep_h endpoint = nullptr;       // made with the first parcel, of either direction
     std::optional<PeerMemory> memory;  // when it can be read, and then ours by it
     MemoryGuard guard;                 // over what it may read here
   };
@@ -128,6 +130,10 @@ class UcxFabric final : public IntroducedFabric {
     PeerId peer;
     Header header;  // must stay while UCX sends it
     Done done;
+    // Why it ends, once its peer is dropped. UCX may use its memory until it calls back, which it does once the
+    // endpoint is closed; where it does not by then, it will not.
+    absl::Status lost = absl::OkStatus();
+    absl::Time end_by = absl::InfiniteFuture();
   };
   using Box = Mailbox<Held>;
 
@@ -155,6 +161,8 @@ class UcxFabric final : public IntroducedFabric {
   bool ReadSome() ABSL_LOCKS_EXCLUDED(mutex_);
   void EndReading(Reading reading, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Finish(Operation* operation, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends those of lost peers that UCX has not ended by `now`.
+  void EndLost(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Drop(PeerId peer, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ucs_status_t OnParcel(const Header& header, void* data, size_t size, uint64_t attributes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -196,6 +204,7 @@ class UcxFabric final : public IntroducedFabric {
   std::vector<std::unique_ptr<Peer>> former_peers_ ABSL_GUARDED_BY(mutex_);
   Box mailbox_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<Operation*> under_way_ ABSL_GUARDED_BY(mutex_);
+  size_t lost_ ABSL_GUARDED_BY(mutex_) = 0;  // of these
   // Operations of peers that are gone; UCX may still call back for them.
   absl::flat_hash_set<Operation*> given_up_ ABSL_GUARDED_BY(mutex_);
   std::vector<ucs_status_ptr_t> closing_ ABSL_GUARDED_BY(mutex_);  // endpoints that UCX has not closed yet

@@ -88,9 +88,17 @@ UcxFabric::~UcxFabric() {
     CallAll(std::move(calls));
     thread_.join();
   }
+  const bool closed = AwaitClosed(absl::Now() + kPatience);
+  Calls calls;
+  {
+    absl::MutexLock lock(&mutex_);
+    EndLost(absl::InfiniteFuture());
+    calls = TakeCalls();
+  }
+  CallAll(std::move(calls));
   // UCX aborts when its worker goes while an endpoint is being closed, or a parcel is still on its way over one it made
   // itself: rather, worker and context stay.
-  if (AwaitClosed(absl::Now() + kPatience)) {
+  if (closed) {
     if (worker_ != nullptr) ucp_worker_destroy(worker_);
     if (context_ != nullptr) ucp_cleanup(context_);
   }
@@ -101,7 +109,7 @@ bool UcxFabric::AwaitClosed(absl::Time deadline) {
   while (true) {
     absl::MutexLock lock(&mutex_);
     ForgetClosed();
-    if (closing_.empty()) return given_up_.empty();
+    if (closing_.empty() && under_way_.empty()) return given_up_.empty();
     if (absl::Now() > deadline) return false;
     ucp_worker_progress(worker_);
   }
@@ -171,16 +179,13 @@ void UcxFabric::Drop(PeerId id, const absl::Status& why) {
     peers_.erase(it);
   }
   End(mailbox_.Disconnected(id, why), why);
-  // What it had begun will not come to an end by itself in every transport.
-  std::vector<Operation*> lost;
   for (Operation* operation : under_way_) {
-    if (operation->peer == id) lost.push_back(operation);
+    if (operation->peer != id || !operation->lost.ok()) continue;
+    operation->lost = why;
+    operation->end_by = absl::Now() + kPatience;
+    ++lost_;
   }
-  for (Operation* operation : lost) {
-    under_way_.erase(operation);
-    given_up_.insert(operation);
-    calls_.emplace_back(std::exchange(operation->done, nullptr), why);
-  }
+  if (lost_ > 0) ucp_worker_signal(worker_);
   absl::erase_if(offered_, [&](auto& entry) {
     if (entry.second.peer != id) return false;
     calls_.emplace_back(std::move(entry.second.done), why);
@@ -216,6 +221,20 @@ void UcxFabric::BrokenCallback(void* user, ucp_ep_h, ucs_status_t status) {
   peer->fabric->Drop(peer->id, ToStatus(status, absl::StrCat("the connection to worker ", peer->name, " broke")));
 }
 
+void UcxFabric::EndLost(absl::Time now) {
+  if (lost_ == 0) return;
+  std::vector<Operation*> late;
+  for (Operation* operation : under_way_) {
+    if (!operation->lost.ok() && operation->end_by <= now) late.push_back(operation);
+  }
+  for (Operation* operation : late) {
+    under_way_.erase(operation);
+    given_up_.insert(operation);
+    --lost_;
+    calls_.emplace_back(std::exchange(operation->done, nullptr), operation->lost);
+  }
+}
+
 void UcxFabric::Progress() {
   absl::Time sleep_after = absl::InfinitePast();
   while (true) {
@@ -227,6 +246,7 @@ void UcxFabric::Progress() {
       if (stopping_) return;
       while (calls_.empty() && ucp_worker_progress(worker_) > 0) moved = true;
       ForgetClosed();
+      EndLost(absl::Now());
       calls = TakeCalls();
       if (readings_.empty() && calls.empty() && !moved && (!Awaits() || absl::Now() > sleep_after)) {
         idle = ucp_worker_arm(worker_) == UCS_OK;
@@ -269,7 +289,12 @@ void UcxFabric::LookOut(absl::FunctionRef<bool()> enough) {
 }
 
 absl::StatusOr<std::shared_ptr<Fabric>> MakeUcxFabric() {
-  auto fabric = std::make_shared<UcxFabric>();
+  // What ends on the fabric's own thread may hold the last reference to it.
+  const auto end = [](UcxFabric* fabric) {
+    if (!fabric->IsOwnThread()) return delete fabric;
+    std::thread([fabric] { delete fabric; }).detach();
+  };
+  std::shared_ptr<UcxFabric> fabric(new UcxFabric, end);
   GW_RETURN_IF_ERROR(fabric->Start());
   return std::shared_ptr<Fabric>(std::move(fabric));
 }

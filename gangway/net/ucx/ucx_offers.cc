@@ -86,7 +86,7 @@ bool UcxFabric::ReadSome() {
     if (readings_.empty() || reading_from_ != PeerId(-1)) return false;
     reading = std::move(readings_.front());
     readings_.pop_front();
-    memory = peers_.at(reading.from)->memory;
+    if (auto peer = peers_.find(reading.from); peer != peers_.end()) memory = peer->second->memory;
     reading_from_ = reading.from;
     reading_lost_ = absl::OkStatus();
   }

@@ -113,6 +113,8 @@ void UcxFabric::CopyTo(Wanted wanted, const ParcelLabel& label, const void* data
 }
 
 void UcxFabric::Pull(PeerId from, Wanted wanted, void* promise) {
+  // Only by an endpoint of our own can it be ended before its time.
+  if (auto peer = peers_.find(from); peer != peers_.end()) Open(*peer->second).IgnoreError();
   auto* operation = new Operation{this, from, {}, std::move(wanted.done)};
   under_way_.insert(operation);
   ucp_request_param_t parameters = {};
@@ -129,7 +131,10 @@ void UcxFabric::Pull(PeerId from, Wanted wanted, void* promise) {
 
 void UcxFabric::Finish(Operation* operation, const absl::Status& status) {
   given_up_.erase(operation);
-  if (under_way_.erase(operation) > 0) calls_.emplace_back(std::move(operation->done), status);
+  if (under_way_.erase(operation) > 0) {
+    if (!operation->lost.ok()) --lost_;
+    calls_.emplace_back(std::move(operation->done), operation->lost.ok() ? status : operation->lost);
+  }
   delete operation;
 }
 

@@ -29,7 +29,8 @@ class Channel {
   virtual void Start(ChannelHandler handler) = 0;
 
   // Puts the message on its way, with whatever waits before it, and returns at once. UNAVAILABLE once closed,
-  // RESOURCE_EXHAUSTED when the peer is too far behind (the channel's bound in bytes); the message is dropped then.
+  // RESOURCE_EXHAUSTED when the peer is too far behind (the channel's bound in bytes), INVALID_ARGUMENT for what no
+  // message holds; the message is dropped then.
   virtual absl::Status Send(Message message) = 0;
   // The same, but it may wait for the next Send or Flush: news that nobody waits for costs no write of its own.
   virtual absl::Status SendLater(Message message) = 0;

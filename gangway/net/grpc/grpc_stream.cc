@@ -25,6 +25,18 @@ size_t QueuedSize(const Message& message) {
   return size;
 }
 
+// Of a program's name and those of its devices: a client's text must not make a frame that the peer does not take.
+constexpr size_t kMostNameBytes = 16 << 20;
+
+absl::Status CheckNames(const Message& message) {
+  const auto* load = std::get_if<LoadProgram>(&message);
+  if (load == nullptr) return absl::OkStatus();
+  size_t bytes = load->name.size();
+  for (const std::string& participant : load->participants) bytes += participant.size();
+  if (bytes <= kMostNameBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a program with ", bytes, " bytes of names"));
+}
+
 }  // namespace
 
 grpc::Status ToGrpc(const absl::Status& status) {
@@ -95,6 +107,7 @@ void GrpcStream::Start(ChannelHandler handler) {
 }
 
 absl::Status GrpcStream::Send(Message message, bool may_wait) {
+  if (absl::Status names = CheckNames(message); !names.ok()) return names;
   absl::MutexLock lock(&mutex_);
   if (reason_.has_value() || peer_ended_) return absl::UnavailableError(absl::StrCat(peer_, ": connection is closed"));
   if (queued_bytes_ > kMaxQueuedBytes) {

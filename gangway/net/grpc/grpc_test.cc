@@ -117,6 +117,42 @@ TEST(WireFormTest, ClaimsTakeNoMemory) {
   }
 }
 
+// What no peer takes would end the connection, and with it what others have there.
+TEST(WireFormTest, FramesStaySmallWhateverIsInThem) {
+  std::vector<Message> messages;
+  for (int i = 0; i < 1024; ++i) {
+    FreeBuffers free;
+    for (uint64_t id = 0; id < 10'000; ++id) free.buffers.push_back(BufferId((uint64_t{1} << 40) + id));
+    messages.push_back(std::move(free));
+  }
+  const std::string text(size_t{100} << 20, 'x');
+  messages.push_back(HostCallAnswer{RequestId(1), absl::InternalError(text), {}});
+  messages.push_back(PoisonBuffers{{BufferId(1)}, absl::InternalError(text), TaskId(1)});
+  FrameReader reader(PayloadForm::kString);
+  std::vector<Message> read;
+  for (const auto& frame : WriteFrames(messages)) {
+    EXPECT_LT(frame.Length(), 4 << 20);
+    auto some = reader.Read(frame);
+    ASSERT_TRUE(some.ok()) << some.status();
+    for (Message& message : *some) read.push_back(std::move(message));
+  }
+  ASSERT_EQ(read.size(), messages.size());
+  EXPECT_EQ(read[1023], messages[1023]);
+  const absl::Status& told = std::get<HostCallAnswer>(read[1024]).status;
+  EXPECT_EQ(told.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(told.message(), text.substr(0, told.message().size()));
+}
+
+TEST(GrpcTest, AProgramsNameIsNoLongerThanAFrame) {
+  auto server = ServeGrpc("127.0.0.1:0", [](std::unique_ptr<Channel>) {});
+  auto client = *ConnectGrpc((*server)->address(), absl::Now() + absl::Seconds(20));
+  LoadProgram load;
+  load.name = std::string(size_t{100} << 20, 'x');
+  EXPECT_TRUE(absl::IsInvalidArgument(client->Send(load)));
+  load.name = "short";
+  EXPECT_TRUE(client->Send(load).ok());
+}
+
 // Whatever arrives, the reader answers with messages or an error.
 TEST(WireFormTest, MutatedFramesAreErrorsOrMessages) {
   std::vector<std::string> frames;

@@ -21,8 +21,9 @@ using google::protobuf::io::CodedOutputStream;
 
 constexpr size_t kChunk = 1 << 20;      // payloads above travel in pieces of this size
 constexpr size_t kCopyBelow = 2048;     // smaller ones are cheaper to copy than to refer to
-constexpr size_t kFrameSoft = 1 << 20;  // a frame is closed when its payloads exceed this
+constexpr size_t kFrameSoft = 1 << 20;  // a frame is closed when it exceeds this
 constexpr size_t kMessagesPerFrame = 1024;
+constexpr size_t kMostText = 64 << 10;  // of a status: some of it is a client's
 constexpr uint64_t kMaxPayload = uint64_t{1} << 36;
 constexpr size_t kAlignment = 64;
 
@@ -48,7 +49,7 @@ void AddHeader(Field field, size_t size, std::string* out) {
 
 void Fill(const absl::Status& from, wire::Status* to) {
   to->set_code(static_cast<int>(from.code()));
-  to->set_message(std::string(from.message()));
+  to->set_message(std::string(from.message().substr(0, kMostText)));
 }
 
 // Builds frames from messages one by one.
@@ -56,7 +57,8 @@ class FrameWriter {
  public:
   void Add(const Message& message) {
     std::visit([this](const auto& m) { Put(m, batch_.add_messages()); }, message);
-    if (inline_bytes_ > kFrameSoft || batch_.messages_size() >= static_cast<int>(kMessagesPerFrame)) Close();
+    frame_bytes_ += batch_.messages(batch_.messages_size() - 1).ByteSizeLong();
+    if (frame_bytes_ > kFrameSoft || batch_.messages_size() >= static_cast<int>(kMessagesPerFrame)) Close();
   }
 
   std::deque<grpc::ByteBuffer> Take() {
@@ -83,13 +85,13 @@ class FrameWriter {
     frames_.emplace_back(slices.data(), slices.size());
     batch_.Clear();
     inline_.clear();
-    inline_bytes_ = 0;
+    frame_bytes_ = 0;
   }
 
   void AddPayload(const Payload& payload, wire::Bytes* bytes) {
     if (payload.size() <= kChunk) {
       inline_.push_back(payload);
-      inline_bytes_ += payload.size();
+      frame_bytes_ += payload.size();
       return;
     }
     bytes->set_chunked(true);
@@ -334,7 +336,7 @@ class FrameWriter {
   std::deque<grpc::ByteBuffer> frames_;
   wire::Batch batch_;
   std::vector<Payload> inline_;  // those of batch_
-  size_t inline_bytes_ = 0;
+  size_t frame_bytes_ = 0;
 };
 
 absl::Status Malformed(absl::string_view what) {

@@ -12,11 +12,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "gangway/base/status.h"
 #include "gangway/net/address.h"
 
 namespace gangway::net {
 namespace {
+
+constexpr absl::Duration kBetweenTries = absl::Milliseconds(50);
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -79,13 +82,27 @@ void Socket::EndWriting() const { shutdown(descriptor_, SHUT_WR); }
 
 void Socket::Shutdown() const { shutdown(descriptor_, SHUT_RDWR); }
 
+bool Socket::Listens() const {
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  return getsockopt(descriptor_, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0;
+}
+
 Socket Socket::Accept() const {
   int accepted = -1;
   do {
     accepted = accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC);
-  } while (accepted < 0 && (errno == EINTR || errno == ECONNABORTED));
+    // There will be descriptors or memory again; the connection waits.
+    const bool full = accepted < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
+    if (full) absl::SleepFor(kBetweenTries);
+  } while (accepted < 0 && Listens());
   if (accepted >= 0) SendAtOnce(accepted);
   return Socket(accepted);
+}
+
+void Socket::LimitReads(absl::Duration patience) const {
+  const timeval limit = patience == absl::InfiniteDuration() ? timeval{} : absl::ToTimeval(patience);
+  setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
 int Socket::port() const {

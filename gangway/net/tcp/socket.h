@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace gangway::net {
 
@@ -28,14 +29,19 @@ class Socket {
   void EndWriting() const;
   // Whoever reads, writes or accepts returns at once.
   void Shutdown() const;
-  // The next connection to a listener; blocks. An invalid one after Shutdown.
+  // The next connection to a listener; blocks, also while the process has no descriptor left for it. An invalid one
+  // after Shutdown.
   Socket Accept() const;
+  // A read that nothing comes for in that time fails from now on; never by default.
+  void LimitReads(absl::Duration patience) const;
   bool valid() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }
   // Of our end.
   int port() const;
 
  private:
+  bool Listens() const;  // until Shutdown
+
   int descriptor_;
 };
 

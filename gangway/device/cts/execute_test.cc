@@ -217,5 +217,23 @@ TEST_P(ExecuteTest, ManyLaunchesLeaveNothingBehind) {
   EXPECT_LT(ResidentBytes() - before, int64_t{8} << 20);
 }
 
+// Calls to files come with whatever types a client likes.
+TEST_P(ExecuteTest, ACallToAFileOfAnotherTypeIsAnError) {
+  if (GetParam().name == "sim") GTEST_SKIP() << "has no files";
+  Start(1);
+  for (const char* target : {"file_write", "file_commit"}) {
+    const bool writes = std::string(target) == "file_write";
+    const std::string text =
+        absl::StrCat("HloModule calls\nENTRY e {\n  p = u8[4]{0} parameter(0)\n  n = s64[2]{0} parameter(1)\n",
+                     "  ROOT r = u8[0]{0} custom-call(p, n", writes ? ", p" : "", "), custom_call_target=\"gangway.",
+                     target, "\", operand_layout_constraints={u8[4]{0}, s64[2]{0}", writes ? ", u8[4]{0}" : "",
+                     "}, custom_call_has_side_effect=true, api_version=API_VERSION_TYPED_FFI\n}\n");
+    auto program = Compile(text);
+    Execution execution = program->Execute(
+        device(0), {Put<uint8_t>(0, DType::kU8, {4}, {0, 0, 0, 0}), Put<int64_t>(0, DType::kS64, {2}, {0, 0})}, {});
+    EXPECT_THAT(std::string(Outcome(execution.done).message()), HasSubstr("gives an s32[]")) << target;
+  }
+}
+
 }  // namespace
 }  // namespace gangway::device

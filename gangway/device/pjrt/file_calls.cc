@@ -57,12 +57,16 @@ struct Call {
     return numbers;
   }
 
-  void Answer(int32_t value) const { std::memcpy(results[0].data, &value, sizeof value); }
+  absl::Status Answer(int32_t value) const {
+    if (results[0].bytes().size() != sizeof value) return absl::InvalidArgumentError("a file's call gives an s32[]");
+    std::memcpy(results[0].data, &value, sizeof value);
+    return absl::OkStatus();
+  }
 };
 
 absl::Status Write(const Call& call) {
   GW_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, call.Numbers(2));
-  call.Answer(0);
+  GW_RETURN_IF_ERROR(call.Answer(0));
   if (numbers[1] == 0) return absl::OkStatus();
   GW_ASSIGN_OR_RETURN(const std::vector<std::string> paths, call.Paths());
   const absl::string_view data = call.operands[2].bytes();
@@ -74,7 +78,7 @@ absl::Status Write(const Call& call) {
 
 absl::Status Commit(const Call& call) {
   GW_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, call.Numbers(2));
-  call.Answer(0);
+  GW_RETURN_IF_ERROR(call.Answer(0));
   if (numbers[1] == 0) return absl::OkStatus();
   GW_ASSIGN_OR_RETURN(const std::vector<std::string> paths, call.Paths());
   if (paths.size() < 2) return absl::InvalidArgumentError(absl::StrCat(paths[0], ": without a final name"));

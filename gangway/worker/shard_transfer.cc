@@ -47,7 +47,10 @@ void SendShard(net::Fabric& fabric, const ShardRoute& route, std::shared_ptr<con
 void ReceiveShard(net::Fabric& fabric, const ShardRoute& route, size_t size, Executor& helper,
                   std::function<void(absl::StatusOr<ShardBytes>)> done) {
   auto memory = NewShardBytes(size);
-  if (!memory.ok()) return done(memory.status());
+  if (!memory.ok()) {
+    fabric.Abandon(route.task.value(), memory.status());  // its sender must not wait for somebody to take it
+    return done(memory.status());
+  }
   PrepareShardBytes(*memory, size, helper);
   auto pieces =
       std::make_shared<Pieces>(PieceCount(size), [bytes = *memory, done = std::move(done)](const absl::Status& status) {

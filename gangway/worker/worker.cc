@@ -434,17 +434,23 @@ void Worker::ReadShard(Place place, OnShard done) {
 
 void Worker::ReadShard(const store::Shard& shard, OnShard done) {
   if (shard.pending()) {
-    shard.OnSettled([weak = std::weak_ptr<Worker*>(self_), loop = options_.loop, shard, done = std::move(done)] {
-      loop->Post([weak, shard, done] {
-        if (auto self = weak.lock()) (*self)->ReadShard(shard, done);
-      });
-    });
-    return;
+    return WhenSettled(shard, [shard, done = std::move(done)](Worker& worker) { worker.ReadShard(shard, done); });
   }
   auto value = shard.Value();
   if (!value.ok()) return done(value.status());
   ReadBytes(*value, [type = (*value)->type(), done = std::move(done)](const absl::StatusOr<net::Payload>& bytes) {
     bytes.ok() ? done(DenseShard{type, *bytes}) : done(bytes.status());
+  });
+}
+
+void Worker::WhenSettled(const store::Shard& shard, std::function<void(Worker&)> then) {
+  shard.OnSettled([weak = std::weak_ptr<Worker*>(self_), loop = options_.loop, shard, then = std::move(then)] {
+    std::shared_ptr<const void> loan;
+    const auto value = shard.Value();
+    if (auto self = weak.lock(); self != nullptr && value.ok()) loan = (*self)->Loan(*value);
+    loop->Post([weak, then, loan] {
+      if (auto self = weak.lock()) then(**self);
+    });
   });
 }
 

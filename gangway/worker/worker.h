@@ -117,9 +117,13 @@ class Worker {
 
   // --- worker_patches.cc ---
   class Patch;
+  struct Boxes {  // of one shard
+    int count = 0;
+    uint64_t bytes = 0;
+  };
   // Null when there can be none; the task has heard of it then.
   std::shared_ptr<Patch> NewPatch(const std::shared_ptr<Task>& task, net::BufferId buffer, DType dtype,
-                                  const net::PatchBuffer::Shard& shard, int boxes);
+                                  const net::PatchBuffer::Shard& shard, Boxes boxes);
   void SendBox(const std::shared_ptr<Task>& task, DType dtype, const net::PatchBuffer::Send& send);
   void ReceiveBox(net::TaskId task, DType dtype, const net::PatchBuffer::Receive& receive,
                   std::vector<std::pair<std::shared_ptr<Patch>, net::Dims>> targets);
@@ -139,6 +143,9 @@ class Worker {
   // The dense bytes, in place where the device shows them; the buffer is on loan while somebody holds them. `done` is
   // called on any thread.
   void ReadBytes(const device::BufferRef& buffer, std::function<void(absl::StatusOr<net::Payload>)> done);
+  // In a turn of the loop after the pending shard has settled. From then on its buffer is on loan: a launch that waits
+  // for the same shard may start before that turn.
+  void WhenSettled(const store::Shard& shard, std::function<void(Worker&)> then);
   // While it is held, launches do not take the buffer by donation. From the moment it is asked for: a launch that comes
   // later may run before the value is read.
   std::shared_ptr<const void> Loan(const device::BufferRef& buffer);

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gangway/base/status.h"
 #include "gangway/worker/shard_transfer.h"
 #include "gangway/worker/worker.h"
@@ -44,15 +45,11 @@ void Worker::On(net::CopyBuffer message) {
 
 void Worker::CopyPart(const std::shared_ptr<Task>& task, Place target, store::Shard source, const net::Dims* dims) {
   if (source.pending()) {
-    std::weak_ptr<Worker*> weak = self_;
     std::optional<net::Dims> owned_dims;
     if (dims != nullptr) owned_dims = *dims;
-    auto again = [weak, task, target, source, owned_dims] {
-      auto self = weak.lock();
-      if (self != nullptr) (*self)->CopyPart(task, target, source, owned_dims.has_value() ? &*owned_dims : nullptr);
-    };
-    source.OnSettled([loop = options_.loop, again] { loop->Post(again); });
-    return;
+    return WhenSettled(source, [task, target, source, owned_dims](Worker& worker) {
+      worker.CopyPart(task, target, source, owned_dims.has_value() ? &*owned_dims : nullptr);
+    });
   }
   auto value = source.Value();
   if (!value.ok()) return PutPart(task, target, value.status());
@@ -65,6 +62,12 @@ void Worker::CopyPart(const std::shared_ptr<Task>& task, Place target, store::Sh
 
 // The same bytes under other extents: in place where the device shows its memory, by the host otherwise.
 void Worker::Reshape(const std::shared_ptr<Task>& task, Place target, device::BufferRef source, net::Dims dims) {
+  const absl::StatusOr<uint64_t> bytes = DenseBytes(source->type().dtype, dims);
+  if (!bytes.ok() || *bytes != static_cast<uint64_t>(source->size_bytes())) {
+    return PutPart(task, target,
+                   absl::InvalidArgumentError(absl::StrCat("a shard of ", source->size_bytes(),
+                                                           " bytes cannot become [", absl::StrJoin(dims, ","), "]")));
+  }
   (void)store_.Put(target.buffer, target.device, store::Shard::Pending());
   std::weak_ptr<Worker*> weak = self_;
   std::shared_ptr<Executor> loop = options_.loop;
@@ -82,14 +85,16 @@ void Worker::Reshape(const std::shared_ptr<Task>& task, Place target, device::Bu
       (*self)->PutPart(task, target, client.FromHost(*client.devices()[target.device], array));
     });
   };
-  source->View().OnReady([source, finish](const absl::StatusOr<absl::Span<const std::byte>>& view) {
-    if (view.ok()) return finish(absl::OkStatus(), source, view->data());
-    if (!absl::IsUnimplemented(view.status())) return finish(view.status(), nullptr, nullptr);
-    auto bytes = std::make_shared<std::string>(source->size_bytes(), '\0');
-    source->ToHost(bytes->data()).OnReady([bytes, finish](const absl::StatusOr<Unit>& done) {
-      finish(done.status(), bytes, bytes->data());
-    });
-  });
+  // What is made in place lives in the source's memory.
+  source->View().OnReady(
+      [source, loan = Loan(source), finish](const absl::StatusOr<absl::Span<const std::byte>>& view) {
+        if (view.ok()) return finish(absl::OkStatus(), loan, view->data());
+        if (!absl::IsUnimplemented(view.status())) return finish(view.status(), nullptr, nullptr);
+        auto bytes = std::make_shared<std::string>(source->size_bytes(), '\0');
+        source->ToHost(bytes->data()).OnReady([bytes, finish](const absl::StatusOr<Unit>& done) {
+          finish(done.status(), bytes, bytes->data());
+        });
+      });
 }
 
 void Worker::SendPart(const std::shared_ptr<Task>& task, const net::CopyBuffer::Send& send) {

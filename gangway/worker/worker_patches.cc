@@ -1,4 +1,5 @@
 // Shards put together from boxes of others, of this worker and of others.
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -48,10 +49,12 @@ class Worker::Patch {
           status.ok() ? whole(bytes_) : whole(status);
         }) {}
 
-  // OK when there is memory for it. After the boxes are known and before any is filled.
-  absl::Status Allocate() {
+  // OK when there is memory for it. After the boxes are known, `covered` bytes of them, and before any is filled. What
+  // they leave out is zero: the memory may have been somebody else's.
+  absl::Status Allocate(uint64_t covered) {
     GW_ASSIGN_OR_RETURN(const uint64_t size, DenseBytes(dtype_, dims_));
     GW_ASSIGN_OR_RETURN(bytes_, NewShardBytes(size));
+    if (covered != size) std::memset(bytes_.get(), 0, size);
     return absl::OkStatus();
   }
 
@@ -78,13 +81,15 @@ void Worker::On(net::PatchBuffer message) {
                             /*report=*/false);
   if (!message.shards.empty()) (void)store_.Create(message.buffer);
   std::vector<std::shared_ptr<Patch>> patches;
-  std::vector<int> boxes(message.shards.size(), 0);
-  auto count = [&](int shard) {
-    if (shard >= 0 && shard < static_cast<int>(boxes.size())) ++boxes[shard];
+  std::vector<Boxes> boxes(message.shards.size());
+  auto count = [&](int shard, const net::Dims& extent) {
+    if (shard < 0 || shard >= static_cast<int>(boxes.size())) return;
+    ++boxes[shard].count;
+    boxes[shard].bytes += DenseBytes(message.dtype, extent).value_or(0);
   };
-  for (const auto& piece : message.pieces) count(piece.shard);
+  for (const auto& piece : message.pieces) count(piece.shard, piece.extent);
   for (const auto& receive : message.receives) {
-    for (const auto& target : receive.targets) count(target.shard);
+    for (const auto& target : receive.targets) count(target.shard, receive.extent);
   }
   for (size_t i = 0; i < message.shards.size(); ++i) {
     patches.push_back(NewPatch(task, message.buffer, message.dtype, message.shards[i], boxes[i]));
@@ -117,7 +122,7 @@ void Worker::On(net::PatchBuffer message) {
 }
 
 std::shared_ptr<Worker::Patch> Worker::NewPatch(const std::shared_ptr<Task>& task, net::BufferId buffer, DType dtype,
-                                                const net::PatchBuffer::Shard& shard, int boxes) {
+                                                const net::PatchBuffer::Shard& shard, Boxes boxes) {
   if (!IsDevice(shard.device)) {
     task->PartDone(absl::InvalidArgumentError(absl::StrCat("worker ", options_.name, " has no device ", shard.device)));
     return nullptr;
@@ -125,7 +130,7 @@ std::shared_ptr<Worker::Patch> Worker::NewPatch(const std::shared_ptr<Task>& tas
   const Place target = {buffer, shard.device};
   const device::ArrayType type = {dtype, shard.dims};
   auto patch = std::make_shared<Patch>(
-      shard.dims, dtype, boxes,
+      shard.dims, dtype, boxes.count,
       [weak = std::weak_ptr<Worker*>(self_), loop = options_.loop, task, target,
        type](absl::StatusOr<ShardBytes> bytes) {
         loop->Post([weak, task, target, type, bytes = std::move(bytes)] {
@@ -138,7 +143,7 @@ std::shared_ptr<Worker::Patch> Worker::NewPatch(const std::shared_ptr<Task>& tas
                          worker.options_.client->FromHost(*worker.options_.client->devices()[target.device], array));
         });
       });
-  if (absl::Status memory = patch->Allocate(); !memory.ok()) {
+  if (absl::Status memory = patch->Allocate(boxes.bytes); !memory.ok()) {
     PutPart(task, target, memory);
     return nullptr;
   }

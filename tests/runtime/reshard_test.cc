@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gangway/mesh/geometry.h"
+#include "gangway/worker/shard_memory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/runtime/sim_cluster.h"
@@ -112,6 +113,22 @@ TEST_P(ReshardTest, BetweenDevicesOfAnyNumber) {
       ExpectHolds(*resharded, to);
     }
   }
+}
+
+// What pads a shard must not be what others left in memory.
+TEST_P(ReshardTest, PaddingIsZero) {
+  const ArrayId array = Make(Split({0, 1, 2, 3, 4, 5}, 6, 1));
+  const ArraySpec padded = Split({0, 2, 3, 5}, 4, 1);  // two rows each, of which the last has none
+  constexpr size_t kShard = 2 * kColumns * sizeof(int32_t);
+  std::vector<worker::ShardBytes> used;
+  for (int i = 0; i < 1000; ++i) {
+    used.push_back(*worker::NewShardBytes(kShard));
+    std::memset(used.back().get(), 0xAB, kShard);
+  }
+  used.clear();
+  const ArrayId resharded = *Reshard(array, padded);
+  EXPECT_EQ(*Read(resharded, 3), std::string(kShard, '\0'));
+  EXPECT_EQ(Read(resharded, 2)->substr(0, kShard), BytesOf(padded, 2).substr(0, kShard));
 }
 
 TEST_P(ReshardTest, OfWhatIsStillBeingMade) {

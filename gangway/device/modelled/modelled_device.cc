@@ -39,6 +39,7 @@ class ModelledBuffer final : public Buffer, public std::enable_shared_from_this<
   int64_t size_bytes() const override { return size_; }
   Future<Unit> Ready() const override { return ready.future(); }
   Future<Unit> ToHost(void* dst) override {
+    if (deleted_) return Future<Unit>(DeletedError());
     Promise<Unit> done;
     auto self = shared_from_this();
     Ready().OnReady([self, dst, done](const absl::StatusOr<Unit>& outcome) {
@@ -48,6 +49,7 @@ class ModelledBuffer final : public Buffer, public std::enable_shared_from_this<
     return done.future();
   }
   Future<absl::Span<const std::byte>> View() override {
+    if (deleted_) return Future<absl::Span<const std::byte>>(DeletedError());
     Promise<absl::Span<const std::byte>> view;
     auto self = shared_from_this();
     Ready().OnReady([self, view](const absl::StatusOr<Unit>& outcome) {
@@ -58,6 +60,10 @@ class ModelledBuffer final : public Buffer, public std::enable_shared_from_this<
   }
   BufferRef CopyTo(Device& target) override {
     auto copy = std::make_shared<ModelledBuffer>(type_, target);
+    if (deleted_) {
+      copy->ready.Set(DeletedError());
+      return copy;
+    }
     auto self = shared_from_this();
     Ready().OnReady([self, copy](const absl::StatusOr<Unit>& outcome) {
       copy->bytes = self->bytes;
@@ -78,6 +84,8 @@ class ModelledBuffer final : public Buffer, public std::enable_shared_from_this<
   std::string bytes;
 
  private:
+  static absl::Status DeletedError() { return absl::FailedPreconditionError("the buffer was deleted or donated"); }
+
   const ArrayType type_;
   Device& device_;
   int64_t size_;
@@ -89,6 +97,7 @@ struct ModelledProgram {
   int elements = -1;  // of each output; -1: a scalar
   absl::Duration time;
   bool all_reduce = false;
+  int donates = -1;  // an argument
   bool fail = false;
 };
 
@@ -99,6 +108,7 @@ absl::StatusOr<ModelledProgram> ParseProgram(absl::string_view text) {
     double ms = 0;
     if (pair.first == "elements" && absl::SimpleAtoi(pair.second, &program.elements)) continue;
     if (pair.first == "outputs" && absl::SimpleAtoi(pair.second, &program.outputs)) continue;
+    if (pair.first == "donates" && absl::SimpleAtoi(pair.second, &program.donates)) continue;
     if (pair.first == "ms" && absl::SimpleAtod(pair.second, &ms)) {
       program.time = absl::Milliseconds(ms);
     } else if (word == "all_reduce") {
@@ -131,6 +141,11 @@ class ModelledExecutable final : public Executable, public std::enable_shared_fr
     for (const BufferRef& input : inputs) {
       launch->inputs.push_back(std::static_pointer_cast<ModelledBuffer>(input));
       if (input->deleted()) launch->status.Update(absl::FailedPreconditionError("input was deleted"));
+    }
+    const auto& kept = options.keep_inputs;
+    const bool keeps = std::find(kept.begin(), kept.end(), program_.donates) != kept.end();
+    if (program_.donates >= 0 && program_.donates < static_cast<int>(inputs.size()) && !keeps) {
+      inputs[program_.donates]->Delete();
     }
     launch->gang = options.launch.gang;
     launch->partition = options.launch.partition;

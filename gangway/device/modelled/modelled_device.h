@@ -16,6 +16,7 @@ namespace gangway::device {
 //   elements=N
 //   ms=D         device time (decimal), after all inputs and earlier launches           (default 0)
 //   all_reduce   outputs are summed over the partitions and ready when the last of them is there
+//   donates=I    takes argument I by donation, unless told to keep it
 //   fail         every launch fails
 //   malformed    does not compile
 struct ModelledOptions {

@@ -28,6 +28,8 @@ Connection::~Connection() {
     absl::MutexLock lock(&mutex_);
     closed_ = absl::CancelledError("the client closed the connection");
     stream_->WritesDone();
+    // A server that is gone, or hangs, does not end it.
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&ended_), timeout_)) context_.TryCancel();
   }
   receiver_.join();
 }
@@ -87,6 +89,7 @@ void Connection::Receive() {
       closed_ = absl::UnavailableError(absl::StrCat("the connection to the server broke: ", ended.error_message()));
     }
     why = closed_;
+    ended_ = true;
     waiting.swap(waiting_);
   }
   for (auto& [id, answer] : waiting) answer.Set(why);

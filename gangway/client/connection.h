@@ -49,6 +49,7 @@ class Connection {
   absl::flat_hash_map<uint64_t, Promise<v1::Response>> waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint64_t> discarded_ ABSL_GUARDED_BY(mutex_);
   absl::Status closed_ ABSL_GUARDED_BY(mutex_);
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // the stream
   std::thread receiver_;
 };
 

@@ -15,6 +15,8 @@
 namespace gangway::tunnel {
 namespace {
 
+constexpr int kAskAfterMs = 60 * 1000, kAnswerWithinMs = 5 * 60 * 1000;
+
 using Stream = grpc::ServerReaderWriter<v1::Piece, v1::Piece>;
 
 // gRPC's threads run Open; each connection keeps one, and one more for the other direction.
@@ -70,6 +72,11 @@ class GrpcExit final : public Exit {
     builder.AddListeningPort(options.address, grpc::SslServerCredentials(credentials), &port);
     builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // two servers on one port must be an error
+    // A client whose machine is gone says nothing; what it has on the cluster hangs on its connections here.
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kAskAfterMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerWithinMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0) {

@@ -109,7 +109,7 @@ class NullController final : public controller::Controller {
     }
     return {id, Future<std::shared_ptr<const controller::Program>>(Outcome(std::move(program)))};
   }
-  void ReleaseProgram(ProgramId program) override { outputs_.erase(program); }
+  void ReleaseProgram(SessionId, ProgramId program) override { outputs_.erase(program); }
   absl::StatusOr<controller::ExecuteResult> Execute(SessionId, ProgramId program, absl::Span<const ArrayId>,
                                                     const controller::ExecuteOptions&) override {
     auto it = outputs_.find(program);

@@ -180,7 +180,8 @@ class Controller {
   // The id is usable for Execute once the future is ready with OK.
   virtual std::pair<ProgramId, Future<std::shared_ptr<const Program>>> Compile(SessionId session,
                                                                                CompileRequest request) = 0;
-  virtual void ReleaseProgram(ProgramId program) = 0;
+  // One of the references that the session has by Compile.
+  virtual void ReleaseProgram(SessionId session, ProgramId program) = 0;
   // Never waits: arguments may still be in the making. Donated arguments are deleted from here on.
   virtual absl::StatusOr<ExecuteResult> Execute(SessionId session, ProgramId program,
                                                 absl::Span<const ArrayId> arguments, const ExecuteOptions& options) = 0;

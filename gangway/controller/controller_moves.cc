@@ -46,6 +46,14 @@ absl::StatusOr<ArrayId> RuntimeController::Assemble(SessionId session, ArraySpec
       return absl::InvalidArgumentError(absl::StrCat("part ", i, " of an assembled array must be one ", type,
                                                      " shard on device ", layout->spec.devices[i].value()));
     }
+    // What was never made may lack a shape.
+    const DimVector& wanted = layout->ShardDims(static_cast<int>(i));
+    if (ErrorOf(*part).ok() && part->layout->ShardDims(0) != wanted) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("part ", i, " of an assembled array is ",
+                       Shape(of_part.dtype, part->layout->ShardDims(0)).ToString(/*with_layout=*/false), ", its shard ",
+                       Shape(of_part.dtype, wanted).ToString(/*with_layout=*/false)));
+    }
     moves.push_back({parts[i], 0, static_cast<int>(i)});
   }
   return MoveShards(session, std::move(layout), moves, "assembled array");
@@ -57,8 +65,12 @@ absl::StatusOr<std::vector<ArrayId>> RuntimeController::Disassemble(SessionId se
   const int count = static_cast<int>(array->layout->spec.devices.size());
   std::vector<ArrayId> parts;
   for (int i = 0; i < count; ++i) {
-    GW_ASSIGN_OR_RETURN(ArrayId part, ViewShard(session, id, i));
-    parts.push_back(part);
+    absl::StatusOr<ArrayId> part = ViewShard(session, id, i);
+    if (!part.ok()) {
+      for (ArrayId made : parts) Release(made);
+      return part.status();
+    }
+    parts.push_back(*part);
   }
   return parts;
 }

@@ -101,8 +101,10 @@ void RuntimeController::StartCompiling(const ProgramRecord& record) {
   const size_t slots = borrowed.empty() ? own_compilers_.size() : borrowed.size();
   const size_t slot = next_compile_executor_++ % slots;
   Executor& executor = borrowed.empty() ? *own_compilers_[slot] : *borrowed[slot];
-  executor.Post([compile = options_.compile, request = record.request, id = record.id, &loop = *loop_,
-                 weak = std::weak_ptr<RuntimeController*>(self_)] {
+  executor.Post([compile = options_.compile, wanted = std::weak_ptr<const CompileRequest>(record.request),
+                 id = record.id, &loop = *loop_, weak = std::weak_ptr<RuntimeController*>(self_)] {
+    const std::shared_ptr<const CompileRequest> request = wanted.lock();
+    if (request == nullptr) return;  // released meanwhile: others are waiting for this thread
     auto compiled =
         std::make_shared<absl::StatusOr<compile::CompiledProgram>>(compile(request->artifact, request->options));
     loop.Post([weak, id, compiled] {
@@ -252,28 +254,19 @@ void RuntimeController::FinishProgram(ProgramRecord& record, const absl::Status&
   loop_->Post([ready = record.ready, outcome = std::move(outcome)] { ready.Set(outcome); });
 }
 
-void RuntimeController::ReleaseProgram(ProgramId id) {
+void RuntimeController::ReleaseProgram(SessionId session, ProgramId id) {
   GW_CHECK(loop_->InLoop());
-  auto it = programs_.find(id);
-  if (it == programs_.end()) return;
-  // References are counted per program; whose session it was does not matter until that closes.
-  for (auto& [session_id, session] : sessions_) {
-    auto held = session.programs.find(id);
-    if (held == session.programs.end()) continue;
-    if (--held->second == 0) session.programs.erase(held);
-    break;
-  }
-  Unuse(id);
+  SessionRecord* owner = FindSession(session);
+  if (owner == nullptr) return;
+  auto held = owner->programs.find(id);
+  if (held == owner->programs.end()) return;
+  if (--held->second == 0) owner->programs.erase(held);
+  Unuse(id, 1);
 }
 
-void RuntimeController::Unuse(ProgramId id) {
+void RuntimeController::Unuse(ProgramId id, int references) {
   auto it = programs_.find(id);
-  if (it != programs_.end() && --it->second->references == 0) DropProgram(id);
-}
-
-void RuntimeController::DropProgram(ProgramId id) {
-  auto it = programs_.find(id);
-  if (it == programs_.end()) return;
+  if (it == programs_.end() || (it->second->references -= references) > 0) return;
   std::unique_ptr<ProgramRecord> record = std::move(it->second);
   programs_.erase(it);
   if (record->key != nullptr) program_cache_.erase(*record->key);

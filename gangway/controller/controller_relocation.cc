@@ -70,9 +70,20 @@ Future<Unit> RuntimeController::Relocate(resource::Relocation relocation) {
   return done;
 }
 
+absl::Status RuntimeController::CheckTargets(const Moving& moving) const {
+  for (const auto& [from, to] : moving.to) {
+    const resource::Worker& worker = cluster_.worker(cluster_.device(to).worker);
+    if (!worker.alive) {
+      return absl::UnavailableError(absl::StrCat("device ", to.value(), ": worker ", worker.name, " is lost"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 void RuntimeController::ContinueRelocation() {
   while (!relocations_.empty()) {
     const Moving& moving = relocations_.front();
+    if (absl::Status lost = CheckTargets(moving); !lost.ok()) return FailRelocation(lost);
     bool loading = false;
     for (auto& [id, program] : programs_) {
       const std::vector<DeviceId> devices = Moved(program->devices, moving.to);
@@ -182,9 +193,11 @@ void RuntimeController::LetLeave(const std::shared_ptr<WorkerLink>& link) {
   for (DeviceId device : cluster_.worker(link->id).devices) {
     if (used[device.value()]) leaving.push_back(device);
   }
-  const bool busy = std::any_of(tasks_.begin(), tasks_.end(), [&](const auto& entry) {
-    return entry.second->progress.IsOpen(dataflow::NodeId(0), link->id);
-  });
+  const bool busy =
+      std::any_of(tasks_.begin(), tasks_.end(),
+                  [&](const auto& entry) { return entry.second->progress.IsOpen(dataflow::NodeId(0), link->id); }) ||
+      std::any_of(requests_.begin(), requests_.end(),
+                  [&](const auto& entry) { return entry.second.worker == link->id; });
   if (leaving.empty()) {
     if (!busy) Lose(link, absl::CancelledError("it has left"));
     return;

@@ -68,12 +68,7 @@ void RuntimeController::CloseSession(SessionId id) {
   session = FindSession(id);  // whoever heard of a failure may have opened or closed sessions
   if (session == nullptr) return;
   auto programs = std::move(session->programs);
-  for (const auto& [program, references] : programs) {
-    auto it = programs_.find(program);
-    if (it == programs_.end()) continue;
-    it->second->references -= references;
-    if (it->second->references == 0) DropProgram(program);
-  }
+  for (const auto& [program, references] : programs) Unuse(program, references);
   for (size_t island = 0; island < session->tenants.size(); ++island) {
     if (session->tenants[island].value() < 0) continue;
     ForgetSchedulerTenant(session->info, static_cast<int>(island), session->tenants[island]);

@@ -12,6 +12,7 @@ namespace gangway::controller {
 namespace {
 
 constexpr size_t kMaxDevicesPerWorker = 4096;
+constexpr size_t kMostFrees = 1 << 16;     // in one message: a session that closes may have had any number of arrays
 constexpr size_t kTransferSamples = 8192;  // minutes of a few workers
 
 }  // namespace
@@ -207,11 +208,12 @@ void RuntimeController::OnFetched(net::Fetched fetched) {
 }
 
 void RuntimeController::OnHostCall(const WorkerLink& link, const net::HostCall& call) {
-  auto answer = [this, weak = std::weak_ptr<RuntimeController*>(self_), worker = link.id,
+  // A worker that came back meanwhile counts its calls from the beginning.
+  auto answer = [this, weak = std::weak_ptr<RuntimeController*>(self_), caller = links_[link.id.value()],
                  id = call.call](const absl::StatusOr<Bytes>& results) {
-    if (weak.lock() == nullptr) return;
-    SendTo(worker, net::HostCallAnswer{id, results.status(), results.ok() ? net::Payload(*results) : net::Payload()},
-           nullptr);
+    if (weak.lock() == nullptr || caller->lost) return;
+    SendTo(caller->id,
+           net::HostCallAnswer{id, results.status(), results.ok() ? net::Payload(*results) : net::Payload()}, nullptr);
   };
   auto task = tasks_.find(call.task);
   SessionRecord* session = task == tasks_.end() ? nullptr : FindSession(task->second->session);
@@ -288,6 +290,13 @@ absl::Status RuntimeController::CheckFabric(const Placement& placement) const {
 }
 
 void RuntimeController::FlushFrees(WorkerLink& link) {
+  while (link.unfreed.size() > kMostFrees) {
+    net::FreeBuffers some;
+    const auto first = link.unfreed.end() - kMostFrees;
+    some.buffers.assign(first, link.unfreed.end());
+    link.unfreed.erase(first, link.unfreed.end());
+    (void)link.channel->SendLater(std::move(some));
+  }
   if (link.unfreed.empty()) return;
   (void)link.channel->SendLater(net::FreeBuffers{std::exchange(link.unfreed, {})});
 }
@@ -336,6 +345,7 @@ void RuntimeController::Lose(const std::shared_ptr<WorkerLink>& link, const absl
     closed_.push_back(std::move(link->channel));
   }
   if (link->id.value() < 0) {
+    std::erase_if(early_, [&](const auto& entry) { return entry.second.first == link; });
     strangers_.erase(std::remove(strangers_.begin(), strangers_.end(), link), strangers_.end());
     return;
   }
@@ -371,9 +381,9 @@ void RuntimeController::FailWhatItOwned(WorkerId worker, const absl::Status& sta
   std::vector<ProgramRecord*> loading;
   bool relocates = false;
   for (auto& [id, program] : programs_) {
+    // Also where it has loaded already: when it comes back it knows nothing of it.
     if (program->next != nullptr) {
-      program->next->loaded.erase(worker);
-      relocates |= program->next->loading.erase(worker) > 0;
+      relocates |= program->next->loaded.erase(worker) + program->next->loading.erase(worker) > 0;
     }
     if (program->deployment == nullptr) continue;
     program->deployment->loaded.erase(worker);

@@ -119,7 +119,7 @@ class RuntimeController final : public Controller {
   void Release(ArrayId array) override;
   std::pair<ProgramId, Future<std::shared_ptr<const Program>>> Compile(SessionId session,
                                                                        CompileRequest request) override;
-  void ReleaseProgram(ProgramId program) override;
+  void ReleaseProgram(SessionId session, ProgramId program) override;
   absl::StatusOr<ExecuteResult> Execute(SessionId session, ProgramId program, absl::Span<const ArrayId> arguments,
                                         const ExecuteOptions& options) override;
   Statistics Stats() const override;
@@ -238,6 +238,8 @@ class RuntimeController final : public Controller {
   void LetLeave(const std::shared_ptr<WorkerLink>& link);
   std::vector<bool> UsedDevices() const;
   absl::Status CheckRelocation(const resource::Relocation& relocation) const;
+  // UNAVAILABLE naming a worker that arrays and programs were to move to.
+  absl::Status CheckTargets(const Moving& moving) const;
   // Does what can be done now for the first of the relocations: loads its programs, then changes the seats.
   void ContinueRelocation();
   void FailRelocation(const absl::Status& status);
@@ -291,8 +293,8 @@ class RuntimeController final : public Controller {
   absl::StatusOr<std::shared_ptr<Deployment>> NewDeployment(ProgramId program, const std::vector<DeviceId>& devices);
   void Load(ProgramRecord& record, Deployment& deployment, WorkerId worker);
   void FinishProgram(ProgramRecord& record, const absl::Status& status);
-  void Unuse(ProgramId id);
-  void DropProgram(ProgramId id);
+  // So many references go; with the last the program.
+  void Unuse(ProgramId id, int references);
   // Asks for the digests of what a run gives, where this run is to be looked at.
   void Inspect(SessionId session, ProgramRecord& program, const std::vector<ArrayId>& outputs);
   void Judge(const Inspection& inspection);

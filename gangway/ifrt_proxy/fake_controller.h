@@ -111,7 +111,7 @@ class FakeController final : public controller::Controller {
     compile_request = request;
     return {controller::ProgramId(next_++), program.future()};
   }
-  void ReleaseProgram(controller::ProgramId) override { ++programs_released; }
+  void ReleaseProgram(SessionId, controller::ProgramId) override { ++programs_released; }
   absl::StatusOr<controller::ExecuteResult> Execute(SessionId session, controller::ProgramId,
                                                     absl::Span<const ArrayId> arguments,
                                                     const controller::ExecuteOptions&) override {

@@ -311,7 +311,7 @@ void Session::ForgetExecutable(uint64_t handle) {
   auto it = executables_.find(handle);
   if (it == executables_.end()) return;
   host_calls_.Drop(it->second->id);
-  controller_.ReleaseProgram(it->second->id);
+  controller_.ReleaseProgram(id_, it->second->id);
   executables_.erase(it);
 }
 

@@ -16,14 +16,15 @@ namespace gangway::program_api {
 // A compiled function; released at the controller when the last graph and the session have let go of it.
 struct Function {
   controller::Controller& controller;
+  const controller::SessionId session;
   const std::shared_ptr<const controller::Program> program;
   const std::shared_ptr<const bool> closed;  // the session's: closing has released its programs
 
-  Function(controller::Controller& controller, std::shared_ptr<const controller::Program> program,
-           std::shared_ptr<const bool> closed)
-      : controller(controller), program(std::move(program)), closed(std::move(closed)) {}
+  Function(controller::Controller& controller, controller::SessionId session,
+           std::shared_ptr<const controller::Program> program, std::shared_ptr<const bool> closed)
+      : controller(controller), session(session), program(std::move(program)), closed(std::move(closed)) {}
   ~Function() {
-    if (!*closed) controller.ReleaseProgram(program->id);
+    if (!*closed) controller.ReleaseProgram(session, program->id);
   }
   Function(const Function&) = delete;
   Function& operator=(const Function&) = delete;

@@ -177,7 +177,7 @@ absl::Status Session::Compile(uint64_t id, const v1::Compile& request) {
     std::shared_ptr<Session> self = weak.lock();
     if (self == nullptr || *self->closed_) return;
     if (!program.ok()) return self->Answer(id, program.status());
-    self->functions_[function] = std::make_shared<const Function>(self->controller_, *program, self->closed_);
+    self->functions_[function] = std::make_shared<const Function>(self->controller_, self->session_, *program, self->closed_);
     v1::Response response = ResponseTo(id);
     Fill(**program, response.mutable_compile());
     self->send_(std::move(response));

@@ -118,6 +118,18 @@ TEST_P(ClusterTest, WorkersJoinInTheOrderOfTheirRanks) {
   EXPECT_EQ(devices[1].worker, "second");
 }
 
+TEST_P(ClusterTest, AWorkerThatWaitsForItsTurnMayStartAgain) {
+  AddWorker("w1", 1, /*rank=*/1);
+  cluster_.Kill("w1");
+  Run();
+  AddWorker("w1", 1, /*rank=*/1);
+  AddWorker("w0", 1, /*rank=*/0);
+  const auto devices = On([](Controller& c) { return c.devices(); });
+  ASSERT_EQ(devices.size(), 2);
+  EXPECT_EQ(devices[0].worker, "w0");
+  EXPECT_EQ(devices[1].worker, "w1");
+}
+
 TEST_P(ClusterTest, WhatIsReadEveryTimeComesByItself) {
   AddWorker("w0", 2);
   int asked = 0;
@@ -160,6 +172,28 @@ TEST_P(ClusterTest, DonationDeletesUnlessTold) {
   EXPECT_TRUE(absl::IsInvalidArgument(Execute(session, program, {x, y}).status()));
   EXPECT_EQ(*Value(result->outputs[0]), 12);
   EXPECT_THAT(std::string(Execute(session, program, {y}).status().message()), HasSubstr("takes 2 arguments, got 1"));
+}
+
+// What is asked for waits for the same transfer as the launch that takes the array by donation.
+TEST_P(ClusterTest, WhatWasAskedForBeforeItWasDonatedArrives) {
+  AddWorker("w0", 1);
+  AddWorker("w1", 2);
+  SessionId session = Open();
+  const ProgramId plain = Compile(session, "ms=1", 1, 1), donates = Compile(session, "donates=0|donate=0", 1, 1);
+  const ArrayId x = *Make(session, 0, 1, 5);
+  ArrayId copy, result;
+  const auto bytes = On([&](Controller& c) {
+    const ArrayId there = *c.Copy(session, x, {DeviceId(1)}, {}, CopySemantics::kShare);
+    const ArrayId y = c.Execute(session, plain, {there}, {})->outputs[0];
+    auto read = c.Fetch(y, 0);
+    copy = *c.Copy(session, y, {DeviceId(2)}, {}, CopySemantics::kShare);
+    result = c.Execute(session, donates, {y}, {})->outputs[0];
+    return read;
+  });
+  EXPECT_EQ(*Value(result), 7);
+  EXPECT_EQ(*Value(copy), 6);
+  ASSERT_TRUE(bytes.IsReady());
+  EXPECT_EQ(bytes.Await(absl::InfinitePast(), "").status(), absl::OkStatus());
 }
 
 TEST_P(ClusterTest, AShardIsGoneForAllWhoHaveIt) {
@@ -231,7 +265,7 @@ TEST_P(ClusterTest, CompileErrorsReachTheFuture) {
   EXPECT_THAT(std::string(compile_status_.message()), HasSubstr("no device 2"));
   ProgramId once = Compile(session, "ms=1", 0, 2), again = Compile(session, "ms=1", 0, 2);
   EXPECT_TRUE(once == again) << "cached by content";
-  On([&](Controller& c) { return c.ReleaseProgram(once), 0; });
+  On([&](Controller& c) { return c.ReleaseProgram(session, once), 0; });
   EXPECT_TRUE(Execute(session, again, {*Make(session, 0, 2, 1)}).ok());
 }
 
@@ -249,7 +283,7 @@ TEST_P(ClusterTest, AFailedProgramMayBeReleasedByWhoeverHearsOfIt) {
       auto [id, ready] = c.Compile(session, request);
       ready.OnReady([&, id = id](const auto&) {
         heard = true;
-        c.ReleaseProgram(id);
+        c.ReleaseProgram(session, id);
       });
       return 0;
     });
@@ -392,6 +426,45 @@ TEST_P(ClusterTest, SessionsTakeTurnsAndCloseInTheMiddle) {
   EXPECT_EQ(cluster_.StoreBuffers(), 0);
 }
 
+TEST_P(ClusterTest, AProgramStaysForWhoeverStillHasIt) {
+  AddWorker("w0", 2);
+  constexpr int kSessions = 8;
+  for (int last = 0; last < kSessions; last += 3) {
+    std::vector<SessionId> sessions;
+    ProgramId program;
+    for (int i = 0; i < kSessions; ++i) {
+      sessions.push_back(Open());
+      program = Compile(sessions.back(), "ms=1", 0, 2);
+    }
+    for (int i = 0; i < kSessions; ++i) {
+      if (i == last) continue;
+      On([&](Controller& c) { return c.ReleaseProgram(sessions[i], program), c.CloseSession(sessions[i]), 0; });
+    }
+    auto result = Execute(sessions[last], program, {*Make(sessions[last], 0, 2, 1)});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(*Value(result->outputs[0]), 2);
+    On([&](Controller& c) { return c.ReleaseProgram(sessions[last], program), 0; });
+    EXPECT_EQ(Stats().programs, 0);
+    On([&](Controller& c) { return c.CloseSession(sessions[last]), 0; });
+  }
+}
+
+TEST_P(ClusterTest, WhatNobodyWantsAnyMoreIsNotCompiled) {
+  AddWorker("w0", 1);
+  SessionId session = Open();
+  const int before = cluster_.compiled();
+  On([&](Controller& c) {
+    for (int i = 0; i < 5; ++i) {
+      CompileRequest request{.artifact = absl::StrCat("ms=", i), .devices = Devices(0, 1), .options = {}};
+      const ProgramId program = c.Compile(session, request).first;
+      if (i > 0) c.ReleaseProgram(session, program);
+    }
+    return 0;
+  });
+  Run();
+  EXPECT_EQ(cluster_.compiled(), before + 1);
+}
+
 TEST_P(ClusterTest, BadRequestsAreErrors) {
   AddWorker("w0", 2);
   SessionId session = Open();
@@ -414,6 +487,13 @@ TEST_P(ClusterTest, BadRequestsAreErrors) {
   EXPECT_EQ(ReadyStatus(result->outputs[0]).message(), "born broken");
   ArrayId typeless = On([&](Controller& c) { return c.MakeErrorArray(session, {}, absl::InternalError("no array")); });
   EXPECT_EQ(ReadyStatus(Execute(session, program, {typeless})->outputs[0]).message(), "no array");
+  // More than the parts hold would be read from what lies behind them.
+  ArraySpec large = Scalar(Devices(0, 1));
+  large.dims = {1 << 20};
+  large.shard_dims = {DimVector{1 << 20}};
+  const ArrayId part = *Make(session, 0, 1, 1);
+  EXPECT_THAT(std::string(On([&](Controller& c) { return c.Assemble(session, large, {part}); }).status().message()),
+              HasSubstr("part 0 of an assembled array is s32[], its shard s32[1048576]"));
   ArrayId elsewhere = *Make(session, 0, 1, 1);
   EXPECT_THAT(std::string(Execute(session, program, {elsewhere}).status().message()), HasSubstr("other devices"));
   EXPECT_FALSE(Value(elsewhere, 5).ok());

@@ -120,6 +120,41 @@ TEST_P(RelocationTest, AMoveThatFailsChangesNothing) {
   EXPECT_EQ(*Value(Step(function, x)), 1);
 }
 
+TEST_P(RelocationTest, ATargetThatIsLostBeforeTheMoveEndsIt) {
+  // One that loads at once and one that is told late.
+  cluster_.AddWorker(
+      "far", {.devices = 1, .link = {.min_delay = absl::Milliseconds(50), .max_delay = absl::Milliseconds(50)}});
+  cluster_.RunFor(absl::Seconds(1));
+  const FunctionRef function = client_->Compile("ms=1", 0, 2);
+  const ArrayId x = client_->Put(function, 7);
+  const Future<Unit> moved = Relocate({{0, 2}, {1, 4}});
+  cluster_.RunFor(absl::Milliseconds(20));
+  cluster_.Kill("w1");
+  cluster_.RunFor(absl::Milliseconds(10));
+  AddWorker("w1", 2);
+  EXPECT_TRUE(absl::IsUnavailable(Outcome(moved)));
+  EXPECT_EQ(*Value(Step(function, x)), 8);
+}
+
+TEST_P(RelocationTest, AWorkerThatLeavesAnswersFirst) {
+  const absl::Duration hop = absl::Milliseconds(50);
+  cluster_.AddWorker("slow", {.devices = 1, .link = {.min_delay = hop, .max_delay = hop}});
+  cluster_.RunFor(absl::Seconds(1));
+  const ArrayId x = *cluster_.Put(client_->session(), Shape::Scalar(DType::kS32), {DeviceId(4)}, 3);
+  EXPECT_EQ(*Value(x), 3);
+  cluster_.Leave("slow");
+  cluster_.RunFor(hop - absl::Milliseconds(10));
+  const auto bytes = cluster_.On([&](RuntimeController& c) {
+    auto read = c.Fetch(x, 0);
+    c.Release(x);
+    return read;
+  });
+  cluster_.RunFor(absl::Seconds(1));
+  ASSERT_TRUE(bytes.IsReady());
+  EXPECT_EQ(bytes.Await(absl::InfinitePast(), "").status(), absl::OkStatus());
+  EXPECT_FALSE(cluster_.IsConnected("slow"));
+}
+
 TEST_P(RelocationTest, AWorkerLeavesWhenItsSlicesHaveMoved) {
   const FunctionRef slow = client_->Compile("ms=200", 0, 2), quick = client_->Compile("ms=1", 0, 2);
   ArrayId x = client_->Put(slow, 0);

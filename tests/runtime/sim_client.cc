@@ -28,7 +28,8 @@ FunctionRef SimClient::Compile(const std::string& words, int first, int count) {
   while (!ready.IsReady()) cluster_.RunFor(absl::Milliseconds(1));
   auto program = ready.Await(absl::Now(), "a program");
   GW_CHECK(program.ok(), std::string(program.status().message()));
-  functions_.push_back(std::make_shared<const program_api::Function>(cluster_.controller(), *program, closed_));
+  functions_.push_back(
+      std::make_shared<const program_api::Function>(cluster_.controller(), session_, *program, closed_));
   return functions_.back();
 }
 

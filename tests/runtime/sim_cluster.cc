@@ -50,7 +50,10 @@ SimCluster::SimCluster(SimClusterOptions options_given)
       loop_(controller_executor_ ? controller_executor_.get() : &timeline_.executor()),
       gangs_({.helper_threads = 0, .deadline = absl::Seconds(60), .clock = &timeline_.clock()}) {
   controller::ControllerOptions options;
-  options.compile = CompileModelled;
+  options.compile = [this](const std::string& artifact, const compile::CompileOptions& of) {
+    ++compiled_;
+    return CompileModelled(artifact, of);
+  };
   options.loop = &loop_;
   options.compile_executors = {&timeline_.executor()};
   options.clock = &timeline_.clock();

@@ -70,6 +70,8 @@ class SimCluster {
   void HoldUp(bool held_up) { held_up_ = held_up; }
   // Launches on a device of a worker fail from now on (or no longer).
   void BreakDevice(const std::string& worker, int device, bool broken);
+  // Programs that the controller's compiler was asked for.
+  int compiled() const { return compiled_; }
   // Buffers in the stores of all workers that live.
   int64_t StoreBuffers() const;
 
@@ -126,6 +128,7 @@ class SimCluster {
   std::map<std::string, std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Node>> dead_;  // devices may still be busy with what they were told
   std::unique_ptr<controller::RuntimeController> controller_;
+  int compiled_ = 0;
   bool stopping_ = false, held_up_ = false;
 };
 

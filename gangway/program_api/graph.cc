@@ -8,6 +8,8 @@
 namespace gangway::program_api {
 namespace {
 
+constexpr int kMostValues = 1 << 24;
+
 absl::Status WantArguments(size_t wanted, const v1::Node& node) {
   if (static_cast<size_t>(node.arguments_size()) == wanted) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("takes ", wanted, " arguments, got ", node.arguments_size()));
@@ -107,6 +109,9 @@ absl::StatusOr<GraphRef> MakeGraph(const v1::Graph& graph, const FindFunction& f
     const std::string where = absl::StrCat("node ", i);
     GW_ASSIGN_OR_RETURN_WITH(Node node, MakeNode(graph.nodes(i), find, depth), where);
     for (int argument : node.arguments) GW_RETURN_IF_ERROR_WITH(check(argument), where);
+    if (node.num_results > kMostValues - made->values) {
+      return absl::InvalidArgumentError(absl::StrCat("more than ", kMostValues, " values"));
+    }
     node.first_result = made->values;
     made->values += node.num_results;
     made->nodes.push_back(std::move(node));

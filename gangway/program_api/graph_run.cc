@@ -36,13 +36,16 @@ class GraphRun : public std::enable_shared_from_this<GraphRun> {
     controller_.Together([this] { DispatchNodes(); });
   }
 
-  // Dispatches nodes until one has to wait. A node's dispatch says whether to go on at once.
+  // Dispatches nodes until one has to wait. A node's dispatch says whether to go on at once; what it would wait for may
+  // have been there already.
   void DispatchNodes() {
     while (next_ < graph_->nodes.size()) {
       const Node& node = graph_->nodes[next_++];
+      dispatching_ = true;
       absl::StatusOr<bool> go_on = std::visit([&](const auto& kind) { return Dispatch(node, kind); }, node.kind);
+      dispatching_ = false;
       if (!go_on.ok()) return Fail(Annotate(go_on.status(), absl::StrCat("node ", next_ - 1)));
-      if (!*go_on) return;
+      if (!*go_on && !std::exchange(resumed_, false)) return;
     }
     Finish();
   }
@@ -135,7 +138,13 @@ class GraphRun : public std::enable_shared_from_this<GraphRun> {
       if (!results.ok()) return self->Fail(results.status());
       auto go_on = self->Took(node, *results);
       if (!go_on.ok()) return self->Fail(go_on.status());
-      if (*go_on) self->Continue();
+      if (!*go_on) return;
+      // The stack must not grow with the nodes.
+      if (self->dispatching_) {
+        self->resumed_ = true;
+      } else {
+        self->Continue();
+      }
     };
   }
 
@@ -203,6 +212,8 @@ class GraphRun : public std::enable_shared_from_this<GraphRun> {
   RunDone done_;
   std::vector<Value> values_;
   size_t next_ = 0;
+  bool dispatching_ = false;  // a node, further up the stack
+  bool resumed_ = false;      // what that waited for was there
 };
 
 }  // namespace

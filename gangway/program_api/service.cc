@@ -22,15 +22,22 @@ namespace {
 // writer. Thread-safe.
 class Responses {
  public:
+  // `overflow`: called when too much waits for a client that does not read.
+  explicit Responses(std::function<void()> overflow) : overflow_(std::move(overflow)) {}
+
   void Add(v1::Response response) {
     absl::MutexLock lock(&mutex_);
-    if (!closed_) waiting_.push_back(std::move(response));
+    if (closed_) return;
+    bytes_ += response.ByteSizeLong();
+    if (bytes_ > kMostBytes) return overflow_();
+    waiting_.push_back(std::move(response));
   }
   // Waits for some; empty once closed.
   std::deque<v1::Response> TakeAll() {
     absl::MutexLock lock(&mutex_);
     auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closed_ || !waiting_.empty(); };
     mutex_.Await(absl::Condition(&ready));
+    bytes_ = 0;
     return std::exchange(waiting_, {});
   }
   void Close() {
@@ -39,8 +46,12 @@ class Responses {
   }
 
  private:
+  static constexpr size_t kMostBytes = size_t{4} << 30;
+
+  const std::function<void()> overflow_;
   absl::Mutex mutex_;
   std::deque<v1::Response> waiting_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
@@ -75,7 +86,7 @@ class Service final : public v1::Gangway::Service {
   // waits in its own send.
   grpc::Status Session(grpc::ServerContext* context, ServerStream* stream) override {
     spdlog::info("program API: opened by {}", context->peer());
-    auto responses = std::make_shared<Responses>();
+    auto responses = std::make_shared<Responses>([context] { context->TryCancel(); });
     auto session = std::make_shared<program_api::Session>(
         controller_, context->peer(), [responses](v1::Response response) { responses->Add(std::move(response)); });
     std::thread writer([responses, stream] { Write(*responses, stream); });

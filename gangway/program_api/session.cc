@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gangway/base/amounts.h"
 #include "gangway/base/check.h"
 #include "gangway/base/status.h"
 #include "gangway/mesh/geometry.h"
@@ -16,6 +17,11 @@ namespace {
 
 using controller::ArrayId;
 using controller::DeviceId;
+
+// Of a value in a message, less what is around it: gRPC's streams abort on one that protobuf does not write.
+constexpr int64_t kMostBytes = INT32_MAX - (64 << 10);
+// Requests that wait for results of runs, which may never come.
+constexpr size_t kMostWaiting = 1 << 16;
 
 v1::Response ResponseTo(uint64_t id) {
   v1::Response response;
@@ -95,6 +101,13 @@ bool Session::MustWait(const v1::Request& request) {
   auto wait_for = [&](uint64_t number) {
     auto it = unnamed_.find(number);
     if (it == unnamed_.end()) return false;
+    if (waiting_ >= kMostWaiting) {
+      const auto many = absl::ResourceExhaustedError(absl::StrCat("already ", waiting_, " requests wait for results"));
+      Poison(request.run(), many);
+      Answer(request.id(), many);
+      return true;
+    }
+    ++waiting_;
     it->second.push_back(request);
     // What it makes is unnamed for as long.
     for (uint64_t result : request.run().results()) unnamed_.try_emplace(result);
@@ -177,7 +190,8 @@ absl::Status Session::Compile(uint64_t id, const v1::Compile& request) {
     std::shared_ptr<Session> self = weak.lock();
     if (self == nullptr || *self->closed_) return;
     if (!program.ok()) return self->Answer(id, program.status());
-    self->functions_[function] = std::make_shared<const Function>(self->controller_, self->session_, *program, self->closed_);
+    self->functions_[function] =
+        std::make_shared<const Function>(self->controller_, self->session_, *program, self->closed_);
     v1::Response response = ResponseTo(id);
     Fill(**program, response.mutable_compile());
     self->send_(std::move(response));
@@ -294,6 +308,7 @@ void Session::Named(const v1::Run& request) {
     waited.insert(waited.end(), it->second.begin(), it->second.end());
     unnamed_.erase(it);
   }
+  waiting_ -= waited.size();
   for (const v1::Request& next : waited) Handle(next);
 }
 
@@ -361,17 +376,22 @@ absl::Status Session::Fetch(uint64_t id, const v1::Fetch& request) {
   int64_t bytes = ByteWidth(found->dtype);
   for (int64_t dim : found->dims) {
     fetched->add_dims(dim);
-    bytes *= dim;
+    if (__builtin_mul_overflow(bytes, dim, &bytes)) bytes = INT64_MAX;
   }
-  fetched->mutable_value()->resize(bytes);
+  if (bytes > kMostBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "array ", request.array(), " has ", BytesText(static_cast<double>(bytes)), ": no message holds so much"));
+  }
   const std::vector<int> positions = PositionsToFetch(gathering->spec);
   gathering->left = positions.size();
   for (int position : positions) {
     controller_.Fetch(array, position)
-        .OnReady([weak = weak_from_this(), gathering, position, id](const absl::StatusOr<SharedBytes>& shard) {
+        .OnReady([weak = weak_from_this(), gathering, position, id, bytes](const absl::StatusOr<SharedBytes>& shard) {
           gathering->status.Update(shard.status());
           if (shard.ok()) {
-            PlaceShard(gathering->spec, position, **shard, gathering->response.mutable_fetch()->mutable_value());
+            std::string* value = gathering->response.mutable_fetch()->mutable_value();
+            value->resize(static_cast<size_t>(bytes));  // not before: what failed may be of any size
+            PlaceShard(gathering->spec, position, **shard, value);
           }
           if (--gathering->left > 0) return;
           auto self = weak.lock();

@@ -66,6 +66,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::flat_hash_map<uint64_t, controller::ArrayId> arrays_;
   // Results of runs that wait for a device value, and the requests that wait for those, in order.
   absl::flat_hash_map<uint64_t, std::vector<v1::Request>> unnamed_;
+  size_t waiting_ = 0;  // of the requests
   // Arguments of such runs: how many use them; released ones go when none does.
   absl::flat_hash_map<uint64_t, int> in_use_;
   absl::flat_hash_set<uint64_t> to_release_;

@@ -25,6 +25,15 @@ ENTRY %main (x: f32[]) -> pred[] {
 }
 )";
 
+// Of 4 TiB.
+constexpr char kHuge[] = R"(HloModule huge, entry_computation_layout={(f32[])->f32[1048576,1048576]{1,0}}
+
+ENTRY %main (x: f32[]) -> f32[1048576,1048576] {
+  %x = f32[] parameter(0)
+  ROOT %y = f32[1048576,1048576]{1,0} broadcast(%x), dimensions={}
+}
+)";
+
 class ClientTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -127,6 +136,12 @@ TEST_F(ClientTest, MistakesAreNamed) {
   EXPECT_THAT(std::string(step->Call({}).status().message()), HasSubstr("takes 1 arguments, got 0"));
   ProgramBuilder builder(1);
   EXPECT_THAT(std::string(builder.Call(*step, {Value{5}}).status().message()), HasSubstr("value 5 is none"));
+  // Neither the device nor a message holds it; the server does not even try.
+  auto huge = client->Compile(kHuge, one);
+  ASSERT_TRUE(huge.ok()) << huge.status();
+  auto results = huge->Call({*step->Put(Literal::Scalar(DType::kF32, 1.0f), 0)});
+  ASSERT_TRUE(results.ok());
+  EXPECT_THAT(std::string(Read((*results)[0]).status().message()), HasSubstr("no message holds so much"));
   // A server that goes away is an error of what waits, and of what comes after.
   auto x = step->Put(Literal::Scalar(DType::kF32, 1.0f), 0);
   cluster_.StopServing();

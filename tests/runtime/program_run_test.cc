@@ -84,6 +84,33 @@ TEST_P(ProgramRunTest, AProgramIsOneMessageForEachWorker) {
   EXPECT_THAT(messages_, ElementsAre(Pair("w0", 1), Pair("w1", 1)));
 }
 
+// Values that are there already decide at once; the stack must not grow with them.
+TEST_P(ProgramRunTest, ManyDecisionsInARow) {
+  if (GetParam() > 1) GTEST_SKIP();
+  const FunctionRef function = client_->Compile("", 0, 1);
+  const ArrayId x = client_->Put(function, 0);
+  ArrayId y;
+  for (int i = 0; i < 4; ++i) {  // read every time, it comes along with the launch
+    y = cluster_.On([&](RuntimeController& c) {
+      return c.Execute(client_->session(), function->program->id, {x}, {})->outputs[0];
+    });
+    EXPECT_EQ(*cluster_.Value(y, 0, absl::Seconds(1)), 1);
+  }
+  v1::Graph graph;
+  graph.set_inputs(1);
+  for (int i = 0; i < 100'000; ++i) {
+    v1::Node* node = graph.add_nodes();
+    node->mutable_cond()->mutable_then();
+    node->add_arguments(0);
+  }
+  const auto none = [](uint64_t) -> absl::StatusOr<FunctionRef> { return absl::NotFoundError("none"); };
+  absl::Status outcome = absl::UnknownError("still runs");
+  client_->Run(*program_api::MakeGraph(graph, none), {y}, false,
+               [&](const absl::StatusOr<std::vector<ArrayId>>& results) { outcome = results.status(); });
+  cluster_.RunFor(absl::Seconds(1));
+  EXPECT_EQ(outcome, absl::OkStatus());
+}
+
 TEST_P(ProgramRunTest, SequentialDispatchTellsTheWorkersOneAfterTheOther) {
   const std::vector<FunctionRef> functions = {client_->Compile("ms=0.01", 0, 2), client_->Compile("ms=0.02", 2, 2)};
   const GraphRef chain = SimChain(functions, 8);

@@ -13,7 +13,12 @@ namespace gangway::ifrt_proxy {
 namespace {
 
 constexpr uint64_t kMagic = 0x32736c6c61635747;  // "GWcalls2": what both sides say first
-constexpr uint64_t kMaxBytes = uint64_t{1} << 36;
+// Of what a function failed with: the rest is not told.
+constexpr size_t kMostErrorBytes = size_t{1} << 20;
+// Connections at a time, each with two threads; there are fewer sessions.
+constexpr size_t kMostConnections = 512;
+// For a client to say which session it is of.
+constexpr absl::Duration kIntroduction = absl::Seconds(10);
 
 // All numbers are little-endian, as on every machine we build for.
 struct Hello {
@@ -50,17 +55,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   void Serve() {
     Hello hello;
+    socket_.LimitReads(kIntroduction);
     if (!socket_.ReadAll(&hello, sizeof hello) || hello.magic != kMagic) return;
+    socket_.LimitReads(absl::InfiniteDuration());
     std::shared_ptr<Session> session = find_session_(hello.session, hello.secret);
     if (session == nullptr || !socket_.WriteAll(&hello.magic, sizeof hello.magic)) return;
-    loop_.Post([session, weak = weak_from_this()] {
-      session->host_calls().Connect([weak](HostCalls::Outgoing call) {
+    const auto number = std::make_shared<int>(0);  // the loop's
+    loop_.Post([session, number, weak = weak_from_this()] {
+      *number = session->host_calls().Connect([weak](HostCalls::Outgoing call) {
         if (auto self = weak.lock()) self->SendCall(std::move(call));
       });
     });
     while (ReadResult(session)) {
     }
-    loop_.Post([session] { session->host_calls().Disconnect(); });
+    loop_.Post([session, number] { session->host_calls().Disconnect(*number); });
   }
 
   void SendCall(HostCalls::Outgoing call) {
@@ -75,12 +83,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   bool ReadResult(const std::shared_ptr<Session>& session) {
     ResultHeader header;
-    if (!socket_.ReadAll(&header, sizeof header) || header.size > kMaxBytes) return false;
+    const auto most = static_cast<uint64_t>(session->host_buffers()->capacity());
+    if (!socket_.ReadAll(&header, sizeof header) || header.size > most) return false;
     auto bytes = std::make_shared<std::string>();
-    while (bytes->size() < header.size) {  // a size is believed as bytes arrive
-      const size_t at = bytes->size();
-      bytes->resize(at + std::min<uint64_t>(header.size - at, uint64_t{16} << 20));
-      if (!socket_.ReadAll(bytes->data() + at, bytes->size() - at)) return false;
+    for (uint64_t left = header.size; left > 0;) {  // a size is believed as bytes arrive
+      const size_t at = bytes->size(), piece = std::min(left, uint64_t{16} << 20);
+      bytes->resize(at + piece);
+      if (!socket_.ReadAll(bytes->data() + at, piece)) return false;
+      left -= piece;
+      if (header.code != 0 && bytes->size() > kMostErrorBytes) bytes->resize(kMostErrorBytes);
     }
     loop_.Post([session, header, bytes] {
       absl::StatusOr<SharedBytes> results = SharedBytes(bytes);
@@ -121,6 +132,7 @@ class TcpCallbackServer final : public CallbackServer {
         if (connection->over()) connection->Stop();
         return connection->over();
       });
+      if (connections_.size() >= kMostConnections) continue;  // it is closed
       connections_.push_back(std::make_shared<Connection>(std::move(socket), loop_, find_session_));
       connections_.back()->Start();
     }

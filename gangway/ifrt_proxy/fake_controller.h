@@ -33,6 +33,7 @@ class FakeController final : public controller::Controller {
   }
   Executor& loop() override { return loop_; }
   const std::vector<controller::DeviceInfo>& devices() const override { return devices_; }
+  absl::Status Admit(controller::SessionInfo*) const override { return admission; }
   SessionId OpenSession(controller::SessionInfo) override {
     ++stats_.sessions;
     return SessionId(next_++);
@@ -75,6 +76,7 @@ class FakeController final : public controller::Controller {
   }
   absl::StatusOr<ArrayId> Copy(SessionId session, ArrayId array, std::vector<controller::DeviceId> devices,
                                std::optional<std::string>, controller::CopySemantics) override {
+    if (copies-- <= 0) return absl::ResourceExhaustedError("no room");
     Array copy = arrays_.at(array);
     copy.owner = session;
     copy.spec.devices = std::move(devices);
@@ -131,6 +133,8 @@ class FakeController final : public controller::Controller {
   Promise<Unit> done;
   std::optional<Promise<std::shared_ptr<const std::string>>> fetched;  // what arrays are read as, when it is there
   controller::CompileRequest compile_request;
+  absl::Status admission;  // of sessions
+  int copies = 1 << 30;    // that there is room for
   int programs_released = 0;
 
  private:

@@ -1,9 +1,11 @@
 #include "gangway/ifrt_proxy/host_buffers.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gangway/base/status.h"
 
 namespace gangway::ifrt_proxy {
 namespace {
@@ -18,16 +20,32 @@ void HostBuffers::StoreError(uint64_t handle, absl::Status error) {
   (void)Insert(handle, {std::make_shared<const std::string>(), std::move(error)});
 }
 
+absl::Status HostBuffers::CheckRoom(int64_t bytes) const {
+  if (closed_) return absl::CancelledError("session closed");
+  if (bytes <= capacity_bytes_ - bytes_ - arriving_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat(bytes, " bytes: the session already holds ", bytes_ + arriving_, " of ", capacity_bytes_));
+}
+
+absl::Status HostBuffers::Arrival::Add(int64_t bytes) {
+  absl::MutexLock lock(&buffers_.mutex_);
+  GW_RETURN_IF_ERROR(buffers_.CheckRoom(bytes));
+  buffers_.arriving_ += bytes;
+  bytes_ += bytes;
+  return absl::OkStatus();
+}
+
+void HostBuffers::Arrival::Drop() {
+  absl::MutexLock lock(&buffers_.mutex_);
+  buffers_.arriving_ -= std::exchange(bytes_, 0);
+}
+
 absl::Status HostBuffers::Insert(uint64_t handle, Entry entry) {
   Waits waits;
   {
     absl::MutexLock lock(&mutex_);
-    if (closed_) return absl::CancelledError("session closed");
-    int64_t size = static_cast<int64_t>(entry.bytes->size());
-    if (bytes_ + size > capacity_bytes_) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "host buffer ", handle, " of ", size, " bytes: the session already holds ", bytes_, " of ", capacity_bytes_));
-    }
+    const int64_t size = static_cast<int64_t>(entry.bytes->size());
+    GW_RETURN_IF_ERROR_WITH(CheckRoom(size), absl::StrCat("host buffer ", handle));
     if (!entries_.emplace(handle, std::move(entry)).second) {
       return absl::AlreadyExistsError(absl::StrCat("host buffer ", handle, " exists"));
     }

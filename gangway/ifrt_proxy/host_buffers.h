@@ -26,6 +26,23 @@ class HostBuffers {
   using OnArrival = std::function<void()>;
 
   explicit HostBuffers(int64_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
+  int64_t capacity() const { return capacity_bytes_; }
+
+  // Bytes of a buffer that is arriving count as if they were kept, until they are dropped or given to Store.
+  // RESOURCE_EXHAUSTED when that is too much, CANCELLED after Close.
+  class Arrival {
+   public:
+    explicit Arrival(HostBuffers& buffers) : buffers_(buffers) {}
+    ~Arrival() { Drop(); }
+    Arrival(const Arrival&) = delete;
+    Arrival& operator=(const Arrival&) = delete;
+    absl::Status Add(int64_t bytes);
+    void Drop();
+
+   private:
+    HostBuffers& buffers_;
+    int64_t bytes_ = 0;
+  };
 
   // Keeps the bytes; RESOURCE_EXHAUSTED when the session holds too much already, ALREADY_EXISTS for a handle in use,
   // CANCELLED after Close.
@@ -64,6 +81,7 @@ class HostBuffers {
   };
   using Waits = absl::InlinedVector<Wait, 1>;  // of one handle
   absl::Status Insert(uint64_t handle, Entry entry);
+  absl::Status CheckRoom(int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t capacity_bytes_;
   mutable absl::Mutex mutex_;
@@ -71,6 +89,7 @@ class HostBuffers {
   absl::flat_hash_map<uint64_t, Waits> waiting_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<uint64_t> promised_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t arriving_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

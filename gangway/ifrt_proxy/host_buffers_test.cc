@@ -29,6 +29,23 @@ TEST(HostBuffersTest, CapacityIsGivenBackWhenTaken) {
   EXPECT_TRUE(buffers.Store(2, Bytes("de")).ok());
 }
 
+TEST(HostBuffersTest, WhatArrivesTakesRoomToo) {
+  HostBuffers buffers(10);
+  {
+    HostBuffers::Arrival first(buffers), second(buffers);
+    EXPECT_TRUE(first.Add(6).ok());
+    EXPECT_TRUE(absl::IsResourceExhausted(second.Add(5)));
+    EXPECT_TRUE(second.Add(4).ok());
+    EXPECT_TRUE(absl::IsResourceExhausted(buffers.Store(1, std::make_shared<const std::string>("a"))));
+    first.Drop();
+    EXPECT_TRUE(buffers.Store(1, std::make_shared<const std::string>("abcdef")).ok());
+  }
+  HostBuffers::Arrival last(buffers);
+  EXPECT_TRUE(last.Add(4).ok());
+  buffers.Close();
+  EXPECT_TRUE(absl::IsCancelled(last.Add(1)));
+}
+
 TEST(HostBuffersTest, ArrivalAndCloseWakeWhoeverWaits) {
   HostBuffers buffers(100);
   int woken = 0;

@@ -10,6 +10,12 @@ using controller::DeviceId;
 using controller::HostCall;
 using controller::ProgramId;
 
+namespace {
+
+absl::Status Disconnected() { return absl::UnavailableError("the client's connection for host callbacks broke"); }
+
+}  // namespace
+
 std::vector<uint64_t> HostCalls::Add(ProgramId program, const std::vector<uint64_t>& functions) {
   if (functions.empty()) return {};
   Program& added = programs_[program];
@@ -58,6 +64,8 @@ void HostCalls::Call(HostCall call) {
   }
   Callback& callback = callbacks_.at(program->second.callbacks[call.callback]);
   if (send_) return SendCall(callback.function, std::move(call));
+  // Its device would wait for good: whoever had a connection does not poll.
+  if (connections_ > 0 && !callback.poll) return call.answer(Disconnected());
   callback.calls.push_back(std::move(call));
   Match(callback);
 }
@@ -74,19 +82,20 @@ void HostCalls::SendCall(uint64_t function, HostCall call) {
   send_(std::move(outgoing));
 }
 
-void HostCalls::Connect(Send send) {
+int HostCalls::Connect(Send send) {
+  Disconnect(connections_);
   send_ = std::move(send);
+  ++connections_;
   for (auto& [handle, callback] : callbacks_) {
     for (HostCall& call : std::exchange(callback.calls, {})) SendCall(callback.function, std::move(call));
   }
+  return connections_;
 }
 
-void HostCalls::Disconnect() {
-  if (!send_) return;
+void HostCalls::Disconnect(int connection) {
+  if (!send_ || connection != connections_) return;
   send_ = nullptr;
-  for (auto& [handle, call] : std::exchange(executing_, {})) {
-    call.answer(absl::UnavailableError("the client's connection for host callbacks broke"));
-  }
+  for (auto& [handle, call] : std::exchange(executing_, {})) call.answer(Disconnected());
 }
 
 void HostCalls::Answer(uint64_t handle, Poll poll) {

@@ -56,9 +56,10 @@ class HostCalls {
     SharedBytes operands;
   };
   using Send = std::function<void(Outgoing)>;
-  void Connect(Send send);
-  // The connection broke: what the client executes will not return.
-  void Disconnect();
+  // Returns the connection's number; one that comes later takes its place.
+  int Connect(Send send);
+  // That connection broke: what the client executes will not return.
+  void Disconnect(int connection);
   // Every call that waits is answered with `reason`.
   void Close(const absl::Status& reason);
 
@@ -79,7 +80,8 @@ class HostCalls {
 
   const std::shared_ptr<HostBuffers> buffers_;  // shared with RPC threads
   const std::function<uint64_t()> new_handle_;
-  Send send_;  // null without a connection
+  Send send_;            // null without a connection
+  int connections_ = 0;  // that there were
   absl::flat_hash_map<controller::ProgramId, Program> programs_;
   absl::flat_hash_map<uint64_t, Callback> callbacks_;
   absl::flat_hash_map<uint64_t, controller::HostCall> executing_;  // by the client

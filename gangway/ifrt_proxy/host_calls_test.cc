@@ -100,9 +100,24 @@ TEST_F(HostCallsTest, WithAConnectionCallsAreSent) {
   EXPECT_EQ(sent[1].device, kDevice.value());
   ASSERT_TRUE(calls_.Return(sent[1].execution, Text("y")).ok());
   EXPECT_EQ(**answers_[0], "y");
-  calls_.Disconnect();
+  calls_.Disconnect(1);
   ASSERT_EQ(answers_.size(), 2u);
   EXPECT_TRUE(absl::IsUnavailable(answers_[1].status()));
+}
+
+TEST_F(HostCallsTest, WithoutTheConnectionThereWasNobodyAnswers) {
+  calls_.Add(kProgram, {7});
+  const int first = calls_.Connect([](const HostCalls::Outgoing&) {});
+  calls_.Disconnect(first);
+  Call(0, "x");
+  ASSERT_EQ(answers_.size(), 1u);
+  EXPECT_TRUE(absl::IsUnavailable(answers_[0].status()));
+  // That one's end is none of the next one's.
+  int sent = 0;
+  calls_.Connect([&sent](const HostCalls::Outgoing&) { ++sent; });
+  calls_.Disconnect(first);
+  Call(0, "y");
+  EXPECT_EQ(sent, 1);
 }
 
 TEST_F(HostCallsTest, ASecondPollIsRefused) {
@@ -129,7 +144,7 @@ TEST_F(HostCallsTest, WhatBelongsToNoProgramNeedsAConnection) {
   ASSERT_TRUE(calls_.Return(sent, Text("that")).ok());
   EXPECT_EQ(**answers_.at(1), "that");
   ask();
-  calls_.Disconnect();
+  calls_.Disconnect(1);
   EXPECT_TRUE(absl::IsUnavailable(answers_.at(2).status()));
 }
 

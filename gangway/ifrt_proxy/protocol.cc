@@ -158,6 +158,11 @@ absl::StatusOr<int64_t> StridedSpan(const DimVector& dims, int64_t element_bytes
   return span;
 }
 
+absl::Status CheckSize(int64_t bytes, int64_t most) {
+  if (bytes <= most) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("a host buffer of ", bytes, " bytes; a session has ", most));
+}
+
 }  // namespace
 
 absl::StatusOr<IfrtProxyVersion> NegotiateVersion(const IfrtProxyVersion& client_min,
@@ -264,26 +269,28 @@ xla::ifrt::ShardingProto ShardingOf(const ArraySpec& spec) {
 }
 
 absl::StatusOr<std::string> MakeDense(absl::string_view bytes, const DimVector& dims, int64_t element_bytes,
-                                      const std::vector<int64_t>& strides) {
+                                      const std::vector<int64_t>& strides, int64_t most) {
   GW_ASSIGN_OR_RETURN(int64_t span, StridedSpan(dims, element_bytes, strides));
   if (span > static_cast<int64_t>(bytes.size())) {
     return absl::InvalidArgumentError(absl::StrCat("strided buffer needs ", span, " bytes, got ", bytes.size()));
   }
-  int64_t count = 1;
-  for (int64_t dim : dims) count *= dim;
-  std::string dense(count * element_bytes, '\0');
+  int64_t size = element_bytes;
+  for (int64_t dim : dims) size *= dim;
+  GW_RETURN_IF_ERROR(CheckSize(size, most));
+  std::string dense(size, '\0');
   ForEachElement(dims, strides, element_bytes,
                  [&](int64_t to, int64_t from) { std::copy_n(bytes.data() + from, element_bytes, dense.data() + to); });
   return dense;
 }
 
 absl::StatusOr<std::string> MakeStrided(absl::string_view dense, const DimVector& dims, int64_t element_bytes,
-                                        const std::vector<int64_t>& strides) {
+                                        const std::vector<int64_t>& strides, int64_t most) {
   GW_ASSIGN_OR_RETURN(int64_t span, StridedSpan(dims, element_bytes, strides));
   // A client that asks for strides owns a buffer of that size; a factor bounds what a hostile one can make us allocate.
   if (span > 64 * static_cast<int64_t>(dense.size()) + 4096) {
     return absl::InvalidArgumentError(absl::StrCat("strides spread ", dense.size(), " bytes over ", span));
   }
+  GW_RETURN_IF_ERROR(CheckSize(span, most));
   std::string strided(span, '\0');
   ForEachElement(dims, strides, element_bytes, [&](int64_t from, int64_t to) {
     std::copy_n(dense.data() + from, element_bytes, strided.data() + to);

@@ -54,10 +54,11 @@ absl::StatusOr<controller::ArraySpec> MakeArraySpec(const xla::ifrt::ArraySpecPr
 xla::ifrt::ShardingProto ShardingOf(const controller::ArraySpec& spec);
 
 // Dense row-major bytes of an array of `element_bytes` elements laid out with `strides` (bytes) in `bytes`, and back.
-// Negative strides and strides that leave the buffer are errors.
+// Negative strides and strides that leave the buffer are errors. RESOURCE_EXHAUSTED where more than `most` bytes come
+// of it: a client says shape and strides, and has sent next to nothing.
 absl::StatusOr<std::string> MakeDense(absl::string_view bytes, const DimVector& dims, int64_t element_bytes,
-                                      const std::vector<int64_t>& strides);
+                                      const std::vector<int64_t>& strides, int64_t most);
 absl::StatusOr<std::string> MakeStrided(absl::string_view dense, const DimVector& dims, int64_t element_bytes,
-                                        const std::vector<int64_t>& strides);
+                                        const std::vector<int64_t>& strides, int64_t most);
 
 }  // namespace gangway::ifrt_proxy

@@ -45,21 +45,28 @@ TEST(DTypeTest, StringsAreNoElements) {
 TEST(StridesTest, DenseAndStridedAreInverse) {
   std::string dense = "abcdef";  // [2][3] bytes
   // Column-major in memory: strides 1, 2.
-  std::string column_major = *MakeStrided(dense, {2, 3}, 1, {1, 2});
+  std::string column_major = *MakeStrided(dense, {2, 3}, 1, {1, 2}, 100);
   EXPECT_EQ(column_major, "adbecf");
-  EXPECT_EQ(*MakeDense(column_major, {2, 3}, 1, {1, 2}), dense);
+  EXPECT_EQ(*MakeDense(column_major, {2, 3}, 1, {1, 2}, 100), dense);
   // Gaps between rows.
-  EXPECT_EQ(*MakeDense("ab..cd", {2, 2}, 1, {4, 1}), "abcd");
+  EXPECT_EQ(*MakeDense("ab..cd", {2, 2}, 1, {4, 1}, 100), "abcd");
   // A broadcast (stride 0) repeats.
-  EXPECT_EQ(*MakeDense("xy", {3, 2}, 1, {0, 1}), "xyxyxy");
+  EXPECT_EQ(*MakeDense("xy", {3, 2}, 1, {0, 1}, 100), "xyxyxy");
 }
 
 TEST(StridesTest, WhatLeavesTheBufferIsRefused) {
-  EXPECT_FALSE(MakeDense("abc", {2, 2}, 1, {2, 1}).ok());
-  EXPECT_FALSE(MakeDense("abcd", {2, 2}, 1, {-2, 1}).ok());
-  EXPECT_FALSE(MakeDense("abcd", {2, 2}, 1, {2}).ok());
-  EXPECT_FALSE(MakeDense("abcd", {2, 2}, 1, {INT64_MAX, 1}).ok());
-  EXPECT_EQ(*MakeDense("", {0, 2}, 4, {8, 4}), "");
+  EXPECT_FALSE(MakeDense("abc", {2, 2}, 1, {2, 1}, 100).ok());
+  EXPECT_FALSE(MakeDense("abcd", {2, 2}, 1, {-2, 1}, 100).ok());
+  EXPECT_FALSE(MakeDense("abcd", {2, 2}, 1, {2}, 100).ok());
+  EXPECT_FALSE(MakeDense("abcd", {2, 2}, 1, {INT64_MAX, 1}, 100).ok());
+  EXPECT_EQ(*MakeDense("", {0, 2}, 4, {8, 4}, 100), "");
+}
+
+// A few bytes and a stride of zero are as much as a client likes.
+TEST(StridesTest, NoMoreThanASessionHasRoomFor) {
+  EXPECT_TRUE(absl::IsResourceExhausted(MakeDense("abcd", {int64_t{1} << 40}, 4, {0}, int64_t{1} << 30).status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(MakeStrided("abcdefgh", {8}, 1, {100}, 700).status()));
+  EXPECT_TRUE(MakeStrided("abcdefgh", {8}, 1, {100}, 701).ok());
 }
 
 TEST(ShardingTest, HloShardingGivesShardShapesRoundedUp) {

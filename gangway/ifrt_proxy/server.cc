@@ -58,41 +58,52 @@ controller::SessionInfo InfoOf(const GrpcIfrtSessionMetadata& metadata, const gr
   return info;
 }
 
-// Sessions by id, for the calls that travel beside a session's stream. Thread-safe.
+int Milliseconds(absl::Duration duration) {
+  return static_cast<int>(std::min<int64_t>(absl::ToInt64Milliseconds(duration), INT32_MAX));
+}
+
+// Fits into the signed numbers that clients are told.
+uint64_t Secret() { return absl::Uniform<uint64_t>(absl::BitGen(), 1, uint64_t{1} << 62); }
+
+// Sessions by their keys, for the calls that travel beside a session's stream. Thread-safe.
 class SessionTable {
  public:
   explicit SessionTable(size_t limit) : limit_(limit) {}
 
-  absl::StatusOr<uint64_t> Reserve() {
+  // A number and a key for a session that is about to open.
+  absl::Status Reserve(Session::Options* options) {
     absl::MutexLock lock(&mutex_);
     if (sessions_.size() >= limit_) return absl::ResourceExhaustedError(absl::StrCat("already ", limit_, " sessions"));
-    sessions_[++last_];
-    return last_;
+    options->session_id = ++last_;
+    do {
+      options->key = Secret();
+    } while (!sessions_.try_emplace(options->key).second);
+    return absl::OkStatus();
   }
-  void Put(uint64_t id, std::shared_ptr<Session> session) {
+  void Put(uint64_t key, std::shared_ptr<Session> session) {
     absl::MutexLock lock(&mutex_);
-    sessions_[id] = std::move(session);
+    sessions_[key] = std::move(session);
   }
-  void Remove(uint64_t id) {
+  void Remove(uint64_t key) {
     absl::MutexLock lock(&mutex_);
-    sessions_.erase(id);
+    sessions_.erase(key);
   }
-  absl::StatusOr<std::shared_ptr<HostBuffers>> Buffers(uint64_t id) const {
+  absl::StatusOr<std::shared_ptr<HostBuffers>> Buffers(uint64_t key) const {
     absl::MutexLock lock(&mutex_);
-    auto it = sessions_.find(id);
-    if (it == sessions_.end() || it->second == nullptr) return absl::NotFoundError(absl::StrCat("no session ", id));
+    auto it = sessions_.find(key);
+    if (it == sessions_.end() || it->second == nullptr) return absl::NotFoundError("no such session");
     return it->second->host_buffers();
   }
-  std::shared_ptr<Session> Find(uint64_t id, uint64_t secret) const {
+  std::shared_ptr<Session> Find(uint64_t key, uint64_t secret) const {
     absl::MutexLock lock(&mutex_);
-    auto it = sessions_.find(id);
+    auto it = sessions_.find(key);
     const bool known = it != sessions_.end() && it->second != nullptr;
     return known && it->second->options().callback_secret == secret ? it->second : nullptr;
   }
   std::vector<std::shared_ptr<Session>> All() const {
     absl::MutexLock lock(&mutex_);
     std::vector<std::shared_ptr<Session>> all;
-    for (const auto& [id, session] : sessions_) {
+    for (const auto& [key, session] : sessions_) {
       if (session != nullptr) all.push_back(session);
     }
     return all;
@@ -125,7 +136,7 @@ class Service final : public ServiceBase {
   }
 
   void set_callback_port(int port) { callback_port_ = port; }
-  std::shared_ptr<Session> FindSession(uint64_t id, uint64_t secret) const { return sessions_.Find(id, secret); }
+  std::shared_ptr<Session> FindSession(uint64_t key, uint64_t secret) const { return sessions_.Find(key, secret); }
 
   grpc::Status GetVersion(grpc::ServerContext*, const GrpcGetVersionRequest* request,
                           GrpcGetVersionResponse* response) override {
@@ -138,7 +149,7 @@ class Service final : public ServiceBase {
   // What the streams ask for.
   SessionHooks Hooks() {
     return {[this](const grpc::ServerContext& context, Reply::Sink sink) { return Begin(context, std::move(sink)); },
-            [this](const Session& session) { sessions_.Remove(session.session_id()); }};
+            [this](const Session& session) { sessions_.Remove(session.options().key); }};
   }
 
   grpc::Status HostBufferStore(grpc::ServerContext* context, grpc::ServerReader<GrpcHostBufferStoreRequest>* reader,
@@ -180,6 +191,7 @@ class Service final : public ServiceBase {
     int64_t size = metadata.buffer_size();
     if (size < 0)
       return absl::InvalidArgumentError(absl::StrCat("host buffer ", metadata.handle(), " of negative size"));
+    HostBuffers::Arrival arrival(buffers);
     std::string bytes;
     // A claimed size is only believed as bytes arrive.
     bytes.reserve(std::min<int64_t>(size, int64_t{64} << 20));
@@ -188,6 +200,8 @@ class Service final : public ServiceBase {
       if (static_cast<int64_t>(bytes.size() + chunk.data().size()) > size) {
         return absl::InvalidArgumentError(absl::StrCat("host buffer ", metadata.handle(), " is larger than announced"));
       }
+      GW_RETURN_IF_ERROR_WITH(arrival.Add(static_cast<int64_t>(chunk.data().size())),
+                              absl::StrCat("host buffer ", metadata.handle()));
       if (bytes.empty() && static_cast<int64_t>(chunk.data().size()) == size) {
         bytes = std::move(*chunk.mutable_data());
       } else {
@@ -198,6 +212,7 @@ class Service final : public ServiceBase {
       return absl::DataLossError(
           absl::StrCat("host buffer ", metadata.handle(), ": ", bytes.size(), " of ", size, " bytes arrived"));
     }
+    arrival.Drop();
     return buffers.Store(metadata.handle(), std::make_shared<const std::string>(std::move(bytes)));
   }
 
@@ -205,13 +220,13 @@ class Service final : public ServiceBase {
     GW_ASSIGN_OR_RETURN(const GrpcIfrtSessionMetadata metadata,
                         ReadMetadata<GrpcIfrtSessionMetadata>(context, kSessionMetadata));
     Session::Options options;
-    GW_ASSIGN_OR_RETURN(options.session_id, sessions_.Reserve());
+    GW_RETURN_IF_ERROR(sessions_.Reserve(&options));
     options.info = InfoOf(metadata, context);
     options.callback_port = callback_port_;
-    options.callback_secret = absl::Uniform<uint64_t>(absl::BitGen(), 1, uint64_t{1} << 62);
+    options.callback_secret = Secret();
     auto session = std::make_shared<Session>(
         controller_, clock_, std::make_shared<HostBuffers>(options_.host_buffer_capacity), options, std::move(sink));
-    sessions_.Put(options.session_id, session);
+    sessions_.Put(options.key, session);
     return session;
   }
 
@@ -266,8 +281,8 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(controller::Controller& cont
   auto service = std::make_unique<Service>(controller, clock, options);
   GW_ASSIGN_OR_RETURN_WITH(std::unique_ptr<CallbackServer> callbacks,
                            StartCallbackServer(address.host, controller.loop(),
-                                               [service = service.get()](uint64_t id, uint64_t secret) {
-                                                 return service->FindSession(id, secret);
+                                               [service = service.get()](uint64_t key, uint64_t secret) {
+                                                 return service->FindSession(key, secret);
                                                }),
                            "host callbacks");
   service->set_callback_port(callbacks->port());
@@ -277,6 +292,10 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(controller::Controller& cont
   // Threads that wait for calls also wake for the requests of the streams: one is enough.
   builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // two servers on one port must be an error
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options.ask_after));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(options.answer_within));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.SetMaxReceiveMessageSize(static_cast<int>(std::min<int64_t>(options.max_message_bytes, INT32_MAX)));
   builder.SetMaxSendMessageSize(-1);
   builder.RegisterService(service.get());

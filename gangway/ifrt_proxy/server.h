@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "gangway/base/clock.h"
 #include "gangway/controller/controller.h"
 
@@ -20,6 +21,10 @@ struct ServerOptions {
   int64_t host_buffer_capacity = int64_t{8} << 30;  // bytes a session may have in flight beside its stream
   int max_sessions = 256;
   int64_t max_message_bytes = int64_t{512} << 20;
+  // A client whose machine is gone says nothing, not even that: it is asked after a while, and given up if it does not
+  // answer for as long as one may be stopped that goes on.
+  absl::Duration ask_after = absl::Minutes(1);
+  absl::Duration answer_within = absl::Minutes(5);
   // Served at the same address; not owned, must outlive the server.
   std::vector<grpc::Service*> more_services;
 };

@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "gangway/base/strand.h"
 #include "gangway/ifrt_proxy/fake_controller.h"
+#include "gangway/net/tcp/socket.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "xla/python/ifrt_proxy/common/grpc_ifrt_service.grpc.pb.h"
@@ -206,6 +208,80 @@ TEST_F(ServerTest, TheEndOfTheSessionEndsItsCalls) {
   // It is told that the session is gone, or is going.
   const grpc::StatusCode code = lookup->Await().error_code();
   EXPECT_THAT(code, testing::AnyOf(grpc::StatusCode::CANCELLED, grpc::StatusCode::NOT_FOUND));
+}
+
+TEST_F(ServerTest, ARefusedSessionEndsAndGivesItsPlaceBack) {
+  controller_.admission = absl::PermissionDeniedError("no tenant has this token");
+  const auto open = [&](IfrtResponse* response) {
+    grpc::ClientContext context;
+    context.AddMetadata("ifrt-proxy-grpc-ifrt-session-metadata-bin", GrpcIfrtSessionMetadata().SerializeAsString());
+    auto stream = stub_->IfrtSession(&context);
+    IfrtRequest request;
+    request.mutable_init_request();
+    EXPECT_TRUE(stream->Write(request) && stream->Read(response));
+    if (controller_.admission.ok()) stream->WritesDone();
+    IfrtResponse none;
+    EXPECT_FALSE(stream->Read(&none)) << "nothing more is said";
+    return stream->Finish();
+  };
+  IfrtResponse response;
+  for (int i = 0; i < ServerOptions().max_sessions + 10; ++i) {
+    open(&response);
+    ASSERT_EQ(response.response_metadata().status().message(), "no tenant has this token");
+  }
+  controller_.admission = absl::OkStatus();
+  EXPECT_TRUE(open(&response).ok());
+  EXPECT_TRUE(response.has_init_response());
+}
+
+// Far more than may wait.
+TEST_F(ServerTest, RequestsBehindAHostBufferWaitForIt) {
+  constexpr int kRequests = 30'000;
+  IfrtRequest make;
+  make.mutable_make_array_from_host_buffer_request()->set_host_buffer_handle(7);
+  make.mutable_request_metadata()->set_op_id(kRequests);
+  ASSERT_TRUE(stream_->Write(make));
+  std::thread writer([&] {
+    IfrtRequest request;
+    request.mutable_destruct_array_request()->add_array_handle(1);
+    for (int i = 0; i < kRequests; ++i) {
+      request.mutable_request_metadata()->set_op_id(i);
+      EXPECT_TRUE(stream_->Write(request));
+    }
+  });
+  absl::SleepFor(absl::Milliseconds(100));  // so that some wait: the outcome is the same if none does
+  Store(7, "bytes");
+  IfrtResponse response;
+  ASSERT_TRUE(stream_->Read(&response));
+  EXPECT_EQ(response.response_metadata().op_id(), kRequests);
+  for (uint64_t i = 0; i < kRequests; ++i) {
+    ASSERT_TRUE(stream_->Read(&response));
+    ASSERT_EQ(response.response_metadata().op_id(), i);
+  }
+  writer.join();
+}
+
+// It speaks the protocol and then nothing more, as one whose machine is gone.
+TEST_F(ServerTest, GivesUpAClientThatDoesNotAnswer) {
+  ServerOptions options;
+  options.ask_after = options.answer_within = absl::Seconds(1);
+  auto server = *StartServer(controller_, clock_, options);
+  auto socket = net::ConnectTcp(absl::StrCat("127.0.0.1:", server->port()));
+  ASSERT_TRUE(socket.ok());
+  const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", settings("\0\0\0\4\0\0\0\0\0", 9);
+  ASSERT_TRUE(socket->WriteAll(preface.data(), preface.size()) && socket->WriteAll(settings.data(), settings.size()));
+  socket->LimitReads(absl::Seconds(60));
+  char bytes[1024];
+  errno = 0;
+  while (socket->ReadSome(bytes, sizeof bytes) > 0) continue;
+  EXPECT_NE(errno, EAGAIN) << "it waits for good";
+}
+
+TEST_F(ServerTest, NobodyGuessesASession) {
+  for (uint64_t id = 0; id < 10; ++id) {
+    LookupCall lookup(*stub_, id, 1);
+    EXPECT_EQ(lookup.Await().error_code(), grpc::StatusCode::NOT_FOUND);
+  }
 }
 
 TEST_F(ServerTest, KnowsNoOtherSession) {

@@ -89,7 +89,10 @@ void Session::Open() {
     self->host_calls_.Call(std::move(call));
   };
   admission_ = controller_.Admit(&info);
-  if (!admission_.ok()) return spdlog::warn("{}", std::string(admission_.message()));
+  if (!admission_.ok()) {
+    host_buffers_->Close();  // it has no room for anything
+    return spdlog::warn("{}", std::string(admission_.message()));
+  }
   id_ = controller_.OpenSession(std::move(info));
 }
 
@@ -133,6 +136,7 @@ void Session::AwaitHostBuffer(uint64_t handle) {
       if (self == nullptr || self->awaited_ != handle) return;
       self->awaited_.reset();
       self->Drain();
+      if (!self->waits()) self->on_going_on_();
     });
   });
 }
@@ -149,7 +153,10 @@ void Session::ExpireWait(absl::Time now) {
 void Session::Dispatch(const IfrtRequest& request) {
   Reply reply(sink_, request);
   // Of a session that ends before its first answer the client could only tell that it ended.
-  if (!admission_.ok()) return reply.Fail(admission_);
+  if (!admission_.ok()) {
+    told_refusal_ = true;
+    return reply.Fail(admission_);
+  }
   if (spdlog::should_log(spdlog::level::trace)) {
     spdlog::trace("session {}: {}", options_.session_id, request.ShortDebugString().substr(0, 400));
   }

@@ -64,12 +64,14 @@ struct Executable {
 class Session : public std::enable_shared_from_this<Session> {
  public:
   struct Options {
-    uint64_t session_id = 0;
+    uint64_t session_id = 0;  // for people
     controller::SessionInfo info;
     absl::Duration host_buffer_deadline = absl::Minutes(2);
     // Where the client may open a connection for calls to its functions (callback_server.h), and what it has to say.
     int callback_port = 0;
     uint64_t callback_secret = 0;
+    // What calls beside the stream name the session by. They show nothing else, so nobody may guess it.
+    uint64_t key = 0;
   };
   Session(controller::Controller& controller, const Clock& clock, std::shared_ptr<HostBuffers> host_buffers,
           Options options, Reply::Sink sink);
@@ -77,6 +79,12 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void Open();
   void Handle(std::unique_ptr<IfrtRequest> request);
+  // Whether the next request would have to wait for a host buffer that an earlier one needs; `on_going_on` is called
+  // when that is over.
+  bool waits() const { return awaited_.has_value() && !closed_; }
+  void OnGoingOn(std::function<void()> on_going_on) { on_going_on_ = std::move(on_going_on); }
+  // The controller does not let it in, and the client has heard of it.
+  bool refused() const { return told_refusal_; }
   // Gives up on a host buffer that the queue has waited for too long: its request fails, those behind it go on.
   void ExpireWait(absl::Time now);
   void Close();
@@ -124,6 +132,8 @@ class Session : public std::enable_shared_from_this<Session> {
   const Options options_;
   std::shared_ptr<const Reply::Sink> sink_;
   absl::Status admission_;  // whether the controller lets it in
+  bool told_refusal_ = false;
+  std::function<void()> on_going_on_ = [] {};  // set before the first request
   controller::SessionId id_;
   bool closed_ = false;
   // The host buffer that the first request of the queue waits for, and since when.

@@ -8,8 +8,12 @@
 namespace gangway::ifrt_proxy {
 namespace {
 
+// That wait for the loop, or behind a host buffer.
 constexpr size_t kMostRequests = 4096;
+constexpr size_t kMostRequestBytes = size_t{1} << 30;
 constexpr size_t kMostResponses = 64;  // that nobody waits for
+// For a client that does not read them.
+constexpr size_t kMostResponseBytes = size_t{4} << 30;
 constexpr absl::Duration kAMoment = absl::Milliseconds(2);
 
 gpr_timespec DeadlineOf(absl::Time time) {
@@ -34,6 +38,9 @@ void SessionStream::Serve() {
   });
   if (session.ok()) {
     session_ = *std::move(session);
+    session_->OnGoingOn([weak = weak_from_this()] {
+      if (std::shared_ptr<SessionStream> self = weak.lock()) self->GoOn();
+    });
     spdlog::info("session {}: opened by {}", session_->session_id(), context_.peer());
     loop_.Post([session = session_] { session->Open(); });
     Read();
@@ -89,35 +96,57 @@ void SessionStream::OnEvent(Event event, bool ok) {
 }
 
 void SessionStream::Read() {
+  absl::MutexLock lock(&mutex_);
+  if (over_) return;  // nothing may be begun any more
   request_ = std::make_unique<IfrtRequest>();
   call_.Read(request_.get(), reinterpret_cast<void*>(kRead));
 }
 
 void SessionStream::OnRead(bool ok) {
   if (!ok) return loop_.Post([self = shared_from_this()] { self->Close(); });
-  bool schedule = false;
+  bool schedule = false, pause = false;
   {
     absl::MutexLock lock(&mutex_);
+    request_bytes_ += request_->ByteSizeLong();
     requests_.push_back(std::move(request_));
     schedule = !std::exchange(scheduled_, true);
-    paused_ = requests_.size() >= kMostRequests;
-    if (paused_) return;  // a turn is scheduled
+    pause = paused_ = requests_.size() >= kMostRequests || request_bytes_ >= kMostRequestBytes;
   }
   if (schedule) loop_.Post([self = shared_from_this()] { self->Deliver(); });
-  Read();
+  if (!pause) Read();
 }
 
 void SessionStream::Deliver() {
-  std::deque<std::unique_ptr<IfrtRequest>> requests;
+  if (!taken_.empty()) return;  // GoOn comes back to it
   bool resume = false;
   {
     absl::MutexLock lock(&mutex_);
-    requests.swap(requests_);
+    taken_.swap(requests_);
+    request_bytes_ = 0;
     scheduled_ = false;
     resume = std::exchange(paused_, false);
   }
-  for (auto& request : requests) session_->Handle(std::move(request));
+  HandleTaken();
+  if (session_->refused()) return Close();  // it has been told why
   if (resume) Read();
+}
+
+void SessionStream::HandleTaken() {
+  while (!taken_.empty() && !session_->waits()) {
+    std::unique_ptr<IfrtRequest> request = std::move(taken_.front());
+    taken_.pop_front();
+    session_->Handle(std::move(request));
+  }
+}
+
+void SessionStream::GoOn() {
+  HandleTaken();
+  bool more = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    more = taken_.empty() && scheduled_;
+  }
+  if (more) Deliver();
 }
 
 void SessionStream::Close() {
@@ -131,7 +160,10 @@ void SessionStream::Close() {
 void SessionStream::Send(IfrtResponse response, bool urgent) {
   absl::MutexLock lock(&mutex_);
   if (ending_ || over_) return;
-  responses_.push_back(std::move(response));
+  const size_t bytes = response.ByteSizeLong();
+  response_bytes_ += bytes;
+  if (response_bytes_ > kMostResponseBytes) return context_.TryCancel();
+  responses_.emplace_back(std::move(response), bytes);
   urgent_ |= urgent || responses_.size() >= kMostResponses;
   if (!writing_) WriteNext();
 }
@@ -150,7 +182,9 @@ void SessionStream::WriteNext() {
   writing_ = true;
   grpc::WriteOptions options;
   if (--bunch_ > 0) options.set_buffer_hint();  // more follow: one packet for all
-  call_.Write(responses_.front(), options, reinterpret_cast<void*>(kWritten));
+  const auto& [response, bytes] = responses_.front();
+  call_.Write(response, options, reinterpret_cast<void*>(kWritten));
+  response_bytes_ -= bytes;
   responses_.pop_front();
 }
 
@@ -167,6 +201,7 @@ void SessionStream::OnWritten(bool ok) {
   writing_ = false;
   if (!ok) {
     responses_.clear();
+    response_bytes_ = 0;
     bunch_ = 0;
   }
   WriteNext();

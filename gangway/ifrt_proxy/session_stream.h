@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -33,7 +34,8 @@ struct SessionHooks {
 //
 // Responses nobody waits for leave together, with the next urgent one or after a moment: each write of its own would
 // wake several threads of the client. Requests that arrive while the loop is busy are handed over in bunches; reading
-// stops while it is far behind, so that back-pressure reaches the client.
+// stops while it is far behind, or the session waits for a host buffer and much waits behind that, so that
+// back-pressure reaches the client. One that does not read what it asked for is sent away.
 class SessionStream : public std::enable_shared_from_this<SessionStream> {
  public:
   using Call = grpc::ServerAsyncReaderWriter<IfrtResponse, IfrtRequest>;
@@ -62,6 +64,10 @@ class SessionStream : public std::enable_shared_from_this<SessionStream> {
   void Read();
   // A turn of the loop.
   void Deliver();
+  // What was taken, up to a request that has to wait for a host buffer.
+  void HandleTaken();
+  // The session has the host buffer.
+  void GoOn();
   void Close();
   // Any thread; nothing once the stream is over.
   void Send(IfrtResponse response, bool urgent);
@@ -78,12 +84,16 @@ class SessionStream : public std::enable_shared_from_this<SessionStream> {
   std::shared_ptr<Session> session_;      // set before the first read
   std::unique_ptr<IfrtRequest> request_;  // being read
   bool broke_off_ = false;                // the stream's thread only
+  // Requests that wait behind a host buffer. The loop's.
+  std::deque<std::unique_ptr<IfrtRequest>> taken_;
 
   absl::Mutex mutex_;
   std::deque<std::unique_ptr<IfrtRequest>> requests_ ABSL_GUARDED_BY(mutex_);
+  size_t request_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool scheduled_ ABSL_GUARDED_BY(mutex_) = false;  // a turn of the loop will take them
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;     // no read is under way: too many wait
-  std::deque<IfrtResponse> responses_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::pair<IfrtResponse, size_t>> responses_ ABSL_GUARDED_BY(mutex_);  // and their bytes
+  size_t response_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t bunch_ ABSL_GUARDED_BY(mutex_) = 0;     // how many of them leave now
   bool urgent_ ABSL_GUARDED_BY(mutex_) = false;  // of the others somebody waits for one
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;

@@ -75,13 +75,21 @@ class SessionTest : public testing::Test {
     return Call(std::move(request));
   }
 
+  static constexpr uint64_t kKey = 1234567;
+  static Session::Options OptionsOf(uint64_t number, uint64_t key) {
+    Session::Options options;
+    options.session_id = number;
+    options.key = key;
+    return options;
+  }
+
   InlineExecutor loop_;
   ManualClock clock_;
   FakeController controller_{8, loop_};
   std::shared_ptr<HostBuffers> buffers_ = std::make_shared<HostBuffers>(1 << 20);
   std::vector<IfrtResponse> responses_;
   std::shared_ptr<Session> session_ =
-      std::make_shared<Session>(controller_, clock_, buffers_, Session::Options{7, {}, absl::Minutes(2)},
+      std::make_shared<Session>(controller_, clock_, buffers_, OptionsOf(7, kKey),
                                 [this](IfrtResponse response, bool) { responses_.push_back(std::move(response)); });
   uint64_t operation_ = 0;
 };
@@ -91,7 +99,7 @@ TEST_F(SessionTest, InitListsDevicesWithDefaultMemories) {
   request.mutable_init_request();
   IfrtResponse response = Call(request);
   const auto& init = response.init_response();
-  EXPECT_EQ(init.session_id(), 7u);
+  EXPECT_EQ(init.session_id(), kKey);
   EXPECT_EQ(init.platform_name(), "cpu");
   ASSERT_EQ(init.all_devices_size(), 8);
   for (const auto& device : init.all_devices()) {
@@ -230,6 +238,39 @@ TEST_F(SessionTest, RemapByDevices) {
   source->mutable_device_list()->set_device_ids(0, 5);
   IfrtResponse response = Call(request);
   EXPECT_EQ(response.response_metadata().status().message(), "remap plan: an array has no shard on device 5");
+}
+
+TEST_F(SessionTest, RemapPlansStayInsideTheirArrays) {
+  MakeArray(1, "ab");
+  IfrtRequest request;
+  auto* remap = request.mutable_remap_arrays_request();
+  remap->add_array_handles(1);
+  auto* spec = remap->mutable_plan()->add_output_specs();
+  *spec->mutable_dtype() = ToProto(DType::kS8);
+  spec->mutable_shape()->add_dims(2);
+  *spec->mutable_sharding() = OnDevice(0);
+  auto* mapping = remap->mutable_plan()->add_mappings();
+  const auto add = [&](int64_t start, int64_t end, int64_t step) {
+    mapping->add_from_start(start), mapping->add_to_start(start);
+    mapping->add_from_end(end), mapping->add_to_end(end);
+    mapping->add_from_step(step), mapping->add_to_step(step);
+  };
+  // The step behind the last shard is no shard, however large it is.
+  add(0, 1, INT64_MAX);
+  EXPECT_EQ(Call(request).response_metadata().status().message(), "");
+  add(0, 1, 1);
+  EXPECT_EQ(Call(request).response_metadata().status().message(), "remap plan: more than 1 shards of one array");
+}
+
+TEST_F(SessionTest, WhatAFailedRequestHasMadeIsLetGo) {
+  MakeArray(1, "a");
+  MakeArray(2, "b");
+  const int64_t arrays = controller_.Stats().arrays;
+  controller_.copies = 1;
+  IfrtRequest request;
+  for (uint64_t handle : {1, 2}) request.mutable_copy_arrays_request()->add_array_handles(handle);
+  EXPECT_EQ(Call(request).response_metadata().status().code(), tensorflow::error::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(controller_.Stats().arrays, arrays);
 }
 
 // Clients send and read strings as one message, whose fields are the elements.

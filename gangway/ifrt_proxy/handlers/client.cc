@@ -40,7 +40,7 @@ void AddDevice(const controller::DeviceInfo& info, const Session& session, wire:
   SetInt(device->mutable_attributes(), "core_on_chip", 0);
   SetInt(device->mutable_attributes(), "slice_index", info.island);
   // For our JAX plugin, which sees nothing of the session but its devices.
-  SetInt(device->mutable_attributes(), "gangway_session", static_cast<int64_t>(session.session_id()));
+  SetInt(device->mutable_attributes(), "gangway_session", static_cast<int64_t>(session.options().key));
   SetInt(device->mutable_attributes(), "gangway_callback_port", session.options().callback_port);
   SetInt(device->mutable_attributes(), "gangway_callback_secret",
          static_cast<int64_t>(session.options().callback_secret));
@@ -65,7 +65,7 @@ void AddDevice(const controller::DeviceInfo& info, const Session& session, wire:
 void HandleInit(Session& session, const Reply& reply) {
   IfrtResponse response = reply.Empty();
   wire::InitResponse* init = response.mutable_init_response();
-  init->set_session_id(session.session_id());
+  init->set_session_id(session.options().key);
   // JAX lowers by platform name; devices run XLA's CPU kernels, so CPU lowerings are the right ones.
   init->set_platform_name("cpu");
   init->set_platform_version(kPlatformVersion);

@@ -67,6 +67,25 @@ absl::StatusOr<ArrayId> Assemble(Session& session, const wire::AssembleArrayFrom
   return array;
 }
 
+// What a request makes. Lets go of it where the request fails half-way: nobody else would.
+class Made {
+ public:
+  explicit Made(Session& session) : session_(session) {}
+  ~Made() {
+    for (ArrayId array : arrays_) session_.controller().Release(array);
+  }
+  Made(const Made&) = delete;
+  Made& operator=(const Made&) = delete;
+
+  void Add(ArrayId array) { arrays_.push_back(array); }
+  // The caller's from here on.
+  std::vector<ArrayId> Take() { return std::exchange(arrays_, {}); }
+
+ private:
+  Session& session_;
+  std::vector<ArrayId> arrays_;
+};
+
 uint64_t HandleAt(const google::protobuf::RepeatedField<uint64_t>& handles, int i) {
   return i < handles.size() ? handles[i] : 0;
 }
@@ -86,9 +105,10 @@ void AnswerArrays(Session& session, const google::protobuf::RepeatedField<uint64
   reply.Send(std::move(response));
 }
 
-// The positions of an interval list: start, start+step, ... below end, for each interval.
+// The positions of an interval list: start, start+step, ... below end, for each interval. At most `most` of them.
 using Ints = google::protobuf::RepeatedField<int64_t>;
-absl::StatusOr<std::vector<int64_t>> Positions(const Ints& start, const Ints& end, const Ints& step, int64_t limit) {
+absl::StatusOr<std::vector<int64_t>> Positions(const Ints& start, const Ints& end, const Ints& step, int64_t limit,
+                                               size_t most) {
   std::vector<int64_t> positions;
   if (start.size() != end.size() || start.size() != step.size()) {
     return absl::InvalidArgumentError("remap plan: intervals are incomplete");
@@ -98,7 +118,11 @@ absl::StatusOr<std::vector<int64_t>> Positions(const Ints& start, const Ints& en
       return absl::InvalidArgumentError(
           absl::StrCat("remap plan: interval [", start[i], ":", end[i], ":", step[i], "] of ", limit, " shards"));
     }
-    for (int64_t p = start[i]; p < end[i]; p += step[i]) positions.push_back(p);
+    const int64_t count = end[i] <= start[i] ? 0 : (end[i] - start[i] - 1) / step[i] + 1;
+    if (static_cast<size_t>(count) > most - positions.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("remap plan: more than ", most, " shards of one array"));
+    }
+    for (int64_t k = 0; k < count; ++k) positions.push_back(start[i] + k * step[i]);
   }
   return positions;
 }
@@ -121,10 +145,11 @@ absl::StatusOr<std::vector<ShardMove>> MovesByPosition(const xla::ifrt::RemapPla
     if (in >= inputs.size() || out >= outputs.size()) {
       return absl::InvalidArgumentError("remap plan: array index out of range");
     }
+    const size_t sources = inputs[in].devices.size(), targets = outputs[out].devices.size();
     GW_ASSIGN_OR_RETURN(auto from, Positions(mapping.from_start(), mapping.from_end(), mapping.from_step(),
-                                             static_cast<int64_t>(inputs[in].devices.size())));
+                                             static_cast<int64_t>(sources), targets));
     GW_ASSIGN_OR_RETURN(auto to, Positions(mapping.to_start(), mapping.to_end(), mapping.to_step(),
-                                           static_cast<int64_t>(outputs[out].devices.size())));
+                                           static_cast<int64_t>(targets), targets));
     if (from.size() != to.size()) return absl::InvalidArgumentError("remap plan: mapping sizes differ");
     for (size_t i = 0; i < from.size(); ++i) {
       moves.push_back({in, static_cast<size_t>(from[i]), out, static_cast<size_t>(to[i])});
@@ -203,7 +228,7 @@ absl::StatusOr<std::vector<ArrayId>> Remap(Session& session, const wire::RemapAr
   std::vector<std::vector<std::optional<ArrayId>>> slots;
   for (const ArraySpec& spec : to) slots.emplace_back(spec.devices.size());
   for (const ShardMove& move : moves) slots[move.out][move.to] = parts.At(move.in, move.from);
-  std::vector<ArrayId> outputs;
+  Made outputs(session);
   for (size_t i = 0; i < to.size(); ++i) {
     std::vector<ArrayId> shards;
     for (const auto& slot : slots[i]) {
@@ -212,12 +237,12 @@ absl::StatusOr<std::vector<ArrayId>> Remap(Session& session, const wire::RemapAr
     }
     const bool of_strings = HoldsStrings(request.plan().output_specs(static_cast<int>(i)).dtype());
     GW_ASSIGN_OR_RETURN(ArrayId output, Join(session, std::move(to[i]), of_strings, shards));
-    outputs.push_back(output);
+    outputs.Add(output);
   }
   if (DonatesInput(request.copy_semantics())) {
     for (ArrayId input : inputs) (void)controller.Donate(input);
   }
-  return outputs;
+  return outputs.Take();
 }
 
 absl::StatusOr<std::vector<ArrayId>> Bitcast(Session& session, const wire::BitcastArraysRequest& request) {
@@ -225,19 +250,21 @@ absl::StatusOr<std::vector<ArrayId>> Bitcast(Session& session, const wire::Bitca
   if (static_cast<int>(inputs.size()) != request.array_specs_size()) {
     return absl::InvalidArgumentError("as many array specs as arrays are needed");
   }
-  std::vector<ArrayId> outputs;
+  Made outputs(session);
   for (size_t i = 0; i < inputs.size(); ++i) {
     GW_ASSIGN_OR_RETURN(ArraySpec spec, MakeArraySpec(request.array_specs(static_cast<int>(i))));
     GW_ASSIGN_OR_RETURN(ArrayId output, session.controller().Remap(session.id(), inputs[i], std::move(spec)));
-    outputs.push_back(output);
-    if (DonatesInput(request.copy_semantics())) (void)session.controller().Donate(inputs[i]);
+    outputs.Add(output);
   }
-  return outputs;
+  if (DonatesInput(request.copy_semantics())) {
+    for (ArrayId input : inputs) (void)session.controller().Donate(input);
+  }
+  return outputs.Take();
 }
 
 absl::StatusOr<std::vector<ArrayId>> CopyArrays(Session& session, const wire::CopyArraysRequest& request) {
   GW_ASSIGN_OR_RETURN(std::vector<ArrayId> inputs, session.Arrays(request.array_handles()));
-  std::vector<ArrayId> outputs;
+  Made outputs(session);
   for (ArrayId input : inputs) {
     GW_ASSIGN_OR_RETURN(const ArraySpec* spec, session.controller().Spec(input));
     std::vector<controller::DeviceId> devices = spec->devices;
@@ -250,9 +277,9 @@ absl::StatusOr<std::vector<ArrayId>> CopyArrays(Session& session, const wire::Co
     absl::StatusOr<ArrayId> output = session.controller().Copy(
         session.id(), input, std::move(devices), std::move(memory_kind), SemanticsOf(request.copy_semantics()));
     if (!output.ok()) return session.CauseOf(output.status(), {input});
-    outputs.push_back(*output);
+    outputs.Add(*output);
   }
-  return outputs;
+  return outputs.Take();
 }
 
 absl::StatusOr<std::vector<ArrayId>> Reshard(Session& session, const wire::ReshardArraysRequest& request) {
@@ -280,13 +307,13 @@ absl::StatusOr<std::vector<ArrayId>> Resharded(Session& session, const std::vect
                                                std::vector<ArraySpec> specs, bool donate) {
   // Shards that stay are not shared: natively nothing is, where an array goes to other devices.
   const auto semantics = donate ? controller::CopySemantics::kDonate : controller::CopySemantics::kCopy;
-  std::vector<ArrayId> outputs;
+  Made outputs(session);
   for (size_t i = 0; i < inputs.size(); ++i) {
     auto output = session.controller().Reshard(session.id(), inputs[i], std::move(specs[i]), semantics);
     if (!output.ok()) return session.CauseOf(output.status(), {inputs[i]});
-    outputs.push_back(*output);
+    outputs.Add(*output);
   }
-  return outputs;
+  return outputs.Take();
 }
 
 void HandleAssemble(Session& session, const wire::AssembleArrayFromSingleDeviceArraysRequest& request,

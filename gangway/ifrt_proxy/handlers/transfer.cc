@@ -26,7 +26,7 @@ absl::StatusOr<SharedBytes> TakeDense(HostBuffers& buffers, uint64_t handle, DTy
   GW_RETURN_IF_ERROR(ValidateShape(shape));
   if (strides != nullptr) {
     std::vector<int64_t> steps(strides->strides().begin(), strides->strides().end());
-    GW_ASSIGN_OR_RETURN(std::string dense, MakeDense(*bytes, dims, ByteWidth(dtype), steps));
+    GW_ASSIGN_OR_RETURN(std::string dense, MakeDense(*bytes, dims, ByteWidth(dtype), steps, buffers.capacity()));
     bytes = std::make_shared<const std::string>(std::move(dense));
   }
   if (static_cast<int64_t>(bytes->size()) != shape.ByteSize()) {
@@ -123,9 +123,9 @@ absl::StatusOr<controller::ArrayId> MakeArrayOfShards(Session& session, const Sh
 
 // What a client finds under its host buffer's handle.
 absl::StatusOr<SharedBytes> ForClient(SharedBytes dense, const DimVector& dims, int64_t element_bytes,
-                                      const std::optional<std::vector<int64_t>>& strides) {
+                                      const std::optional<std::vector<int64_t>>& strides, int64_t most) {
   if (!strides.has_value() || dense->empty()) return dense;
-  GW_ASSIGN_OR_RETURN(std::string strided, MakeStrided(*dense, dims, element_bytes, *strides));
+  GW_ASSIGN_OR_RETURN(std::string strided, MakeStrided(*dense, dims, element_bytes, *strides, most));
   return std::make_shared<const std::string>(std::move(strided));
 }
 
@@ -189,7 +189,7 @@ void HandleCopyToHost(Session& session, const wire::CopyToHostBufferRequest& req
                  strides](const absl::StatusOr<SharedBytes>& bytes) {
     absl::Status outcome = bytes.status();
     if (bytes.ok()) {
-      auto ready = ForClient(*bytes, dims, element_bytes, strides);
+      auto ready = ForClient(*bytes, dims, element_bytes, strides, buffers->capacity());
       outcome = ready.ok() ? buffers->Store(handle, *std::move(ready)) : ready.status();
     }
     if (!promised) return reply.OkOrFail(outcome);

@@ -181,7 +181,8 @@ def dlpack():
 
 def looks_of_devices():
     device = jax.devices()[3]
-    return [repr(device) == "CpuDevice(id=3)", str(device) == "cpu:3", device.platform == "cpu", device.id]
+    numbers = [d.local_hardware_id for d in jax.devices()]
+    return [repr(device) == "CpuDevice(id=3)", str(device) == "cpu:3", device.platform == "cpu", device.id, *numbers]
 
 
 def arrays_sharded_alike():

@@ -300,10 +300,12 @@ absl::Status RuntimeController::CheckArguments(const ProgramRecord& program, abs
     if (!same && spec.devices != wanted.devices) {
       return absl::InvalidArgumentError(absl::StrCat("argument ", i, " is on other devices than the program"));
     }
-    if (!same && poison->ok() && array->layout->ShardDims(0) != wanted.shard_dims[0]) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("argument ", i, " has shards of ", Shape(spec.dtype, array->layout->ShardDims(0)).ToString(),
-                       ", the program takes ", Shape(wanted.dtype, wanted.shard_dims[0]).ToString()));
+    const auto other = std::find_if(spec.shard_dims.begin(), spec.shard_dims.end(),
+                                    [&](const DimVector& dims) { return dims != wanted.shard_dims[0]; });
+    if (!same && poison->ok() && other != spec.shard_dims.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("argument ", i, " has shards of ",
+                                                     Shape(spec.dtype, *other).ToString(), ", the program takes ",
+                                                     Shape(wanted.dtype, wanted.shard_dims[0]).ToString()));
     }
     launch->arguments.push_back(array->buffer);
     const bool donates = i < compiled.donation.size() && compiled.donation[i] != compile::Donation::kNone;

@@ -487,6 +487,12 @@ TEST_P(ClusterTest, BadRequestsAreErrors) {
   EXPECT_EQ(ReadyStatus(result->outputs[0]).message(), "born broken");
   ArrayId typeless = On([&](Controller& c) { return c.MakeErrorArray(session, {}, absl::InternalError("no array")); });
   EXPECT_EQ(ReadyStatus(Execute(session, program, {typeless})->outputs[0]).message(), "no array");
+  // Each shard has to be what the program takes, not only the first.
+  ArraySpec mixed = Scalar(Devices(0, 2));
+  mixed.shard_dims = {DimVector{}, DimVector{1}};
+  auto four = std::make_shared<const std::string>(4, 'x');
+  const ArrayId odd = *On([&](Controller& c) { return c.MakeArray(session, mixed, {{four, {0}}, {four, {1}}}); });
+  EXPECT_THAT(std::string(Execute(session, program, {odd}).status().message()), HasSubstr("has shards of s32[1]"));
   // More than the parts hold would be read from what lies behind them.
   ArraySpec large = Scalar(Devices(0, 1));
   large.dims = {1 << 20};

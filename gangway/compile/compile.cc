@@ -178,6 +178,7 @@ class Compilation {
     DropSinks(lowered.get());
     GW_RETURN_IF_ERROR(passes::RunFlattenDots(*lowered).status());
     if (options_.host_collectives) {
+      GW_RETURN_IF_ERROR(passes::RunReduceInOneGo(*lowered).status());
       GW_RETURN_IF_ERROR(passes::RunIntegerExtremes(*lowered).status());
       GW_RETURN_IF_ERROR(passes::RunJoinAsBytes(*lowered).status());
       GW_RETURN_IF_ERROR(HostCollectives(lowered.get()));

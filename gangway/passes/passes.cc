@@ -29,6 +29,7 @@ constexpr Pass kPasses[] = {
     {"integer-extremes", "take maxima and minima of floats as integers, which keeps NaN", RunIntegerExtremes},
     {"exponents-as-bytes", "move numbers of a type without a zero as bytes", RunExponentsAsBytes},
     {"join-as-bytes", "join arrays of two-bit integers as bytes", RunJoinAsBytes},
+    {"reduce-in-one-go", "reduce along long dimensions without a tree of windows", RunReduceInOneGo},
 };
 
 }  // namespace

@@ -20,6 +20,8 @@ namespace {
 // What remains of the cost of a reshard that others make too: they may still change their minds.
 constexpr double kCostOfShared = 0.1;
 constexpr double kNever = 1e30;
+// Of what is done once, before a loop, each step is charged so much.
+constexpr double kShareOfStep = 0.125;
 // One operation on one element, done again by every device instead of moving its result.
 constexpr double kBytesPerRemadeElement = 0.1;
 
@@ -88,12 +90,30 @@ void Context::Set(const Instruction& instruction, LocalValues values) {
   }
   if (values.size() == 1 && values[0].origin == &instruction) {
     steps_to_remake_[&instruction] = partition::StepsToRemake(instruction, *this);
+    values[0].unchanged = IsUnchanged(instruction);
   }
   values_[&instruction] = std::move(values);
 }
 
 void Context::Set(const Instruction& instruction, Instruction* local, Sharding sharding) {
   Set(instruction, {LocalValue{local, std::move(sharding), WithoutLayout(instruction.shape()), &instruction}});
+}
+
+bool Context::IsUnchanged(const Instruction& instruction) const {
+  if (!TakesAnySharding(&instruction) || instruction.opcode() == Opcode::kReduce) return false;
+  bool unchanged = false;
+  for (const Instruction* operand : instruction.operands()) {
+    const LocalValues& values = Values(*operand);
+    if (values.size() != 1) return false;
+    if (!values[0].unchanged && !IsCheapToRemake(values[0])) return false;
+    unchanged |= values[0].unchanged;
+  }
+  return unchanged;
+}
+
+int64_t Context::GrowthOfLoop(const LocalValue& value, const Sharding& to) const {
+  const int64_t grows = ShardShape(value.global, to).ByteSize() - ShardShape(value.global, value.sharding).ByteSize();
+  return std::max<int64_t>(0, grows);
 }
 
 void Context::MarkUnchanged(const Instruction& parameter, const std::vector<bool>& leaves) {
@@ -176,6 +196,7 @@ double Context::ReshardCost(const LocalValue& value, const Sharding& to) {
     if (from) best = std::min(best, module_->planner->Cost(*from, to, value.global));
   }
   if (best > 0) best = std::min(best, RemakingCost(value, to));
+  if (value.unchanged && GrowthOfLoop(value, to) <= module_->gathered_budget) best *= kShareOfStep;
   const Demands* before = module_->options.before;
   return before != nullptr && before->ByOthers(value.key, to, demanding_) ? best * kCostOfShared : best;
 }
@@ -236,6 +257,7 @@ absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sha
     VersionsOf(value).push_back({to, made});
     return made;
   }
+  if (value.unchanged) module_->gathered_budget -= GrowthOfLoop(value, to);
   if (best == nullptr) {
     if (!failure.ok()) return failure;
     return absl::InvalidArgumentError(

@@ -125,6 +125,10 @@ class Context {
   // What it costs to have the value under `to` by making it again from its operands, a broadcast from what it spreads
   // wherever that lies; infinite for other values.
   double RemakingCost(const LocalValue& value, const Sharding& to);
+  // The instruction makes the same in every step of the loop.
+  bool IsUnchanged(const hlo::Instruction& instruction) const;
+  // By how much a reshard that leaves the loop makes its state larger.
+  int64_t GrowthOfLoop(const LocalValue& value, const Sharding& to) const;
   hlo::OpMetadata CurrentMetadata() const;
   Reason ReasonOf(const LocalValue& value, const Sharding& to, const ReshardPlan& plan);
 

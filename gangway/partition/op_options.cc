@@ -15,6 +15,12 @@ bool PadsWithZeros(const Instruction& instruction) {
   return instruction.opcode() == Opcode::kPad && IsIdentity(*instruction.operand(1), Reduction::kSum);
 }
 
+// How much of a padded array is not padding.
+double FilledPart(const Instruction& pad) {
+  const auto elements = [](const Instruction& i) { return static_cast<double>(i.shape().ElementCount()); };
+  return std::min(1.0, elements(*pad.operand(0)) / std::max(1.0, elements(pad)));
+}
+
 // A broadcast that only adds dimensions of one element.
 bool KeepsSize(const Instruction& broadcast) {
   return broadcast.shape().ElementCount() == broadcast.operand(0)->shape().ElementCount();
@@ -201,7 +207,9 @@ double ResultCost(const Instruction& instruction, int64_t leaf, const Sharding& 
   if (sharding.reduction == Reduction::kSum && IsAddedUp(instruction, sharding, wanted, context)) {
     return kShareOfStep * CostToUsers(instruction, leaf, sharding, wanted, context);
   }
-  const double share = ShareOfSum(instruction, sharding, context);
+  double share = ShareOfSum(instruction, sharding, context);
+  // Zeros that are put around a summand are summed with it, whoever else is.
+  if (PadsWithZeros(instruction)) share = std::max(share, FilledPart(instruction));
   const double joined = share == 1 ? 0 : CostToUsers(instruction, leaf, whole, wanted, context);
   return share * CostToUsers(instruction, leaf, sharding, wanted, context) + (1 - share) * joined;
 }

@@ -386,6 +386,9 @@ class OpPlanner {
     return touched * kBytesPerTouchedByte * PassesOver(instruction_) + FlopCost(axes);
   }
 
+  // Where zeros are put around sums, they may meet others that are whole: then all is summed, zeros too.
+  double TravelsOn() const { return instruction_.opcode() == Opcode::kPad ? 0 : kTravelsOn; }
+
   // What a product costs at least, whatever is moved.
   double FlopCost(const std::vector<AxisList>& axes) const {
     if (!IsMatrixOp(instruction_.opcode())) return 0;
@@ -397,7 +400,7 @@ class OpPlanner {
   // it costs more than `bound`, which is no less than the best so far.
   double Consider(const std::vector<AxisList>& axes, double bound = kImpossible) {
     const double least_work = FlopCost(axes);
-    const double enough = (bound + (kept_.empty() ? 0 : kTravelsOn)) * (1 + kRounding) - least_work;
+    const double enough = (bound + (kept_.empty() ? 0 : TravelsOn())) * (1 + kRounding) - least_work;
     if (enough < 0) return kImpossible;
     OpPlan plan;
     plan.factors = axes;
@@ -441,7 +444,7 @@ class OpPlanner {
     for (size_t f = 0; f < axes.size(); ++f) {
       if (!axes[f].empty()) plan.cost += kBytesPerPlace * static_cast<double>(f);
     }
-    if (!kept_.empty()) plan.cost -= kTravelsOn;
+    if (!kept_.empty()) plan.cost -= TravelsOn();
     const double cost = plan.cost;
     if (!found_ || cost < best_.cost) {
       found_ = true;

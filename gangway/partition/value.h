@@ -23,7 +23,8 @@ struct LocalValue {
   // another sharding rather than moved.
   const hlo::Instruction* origin = nullptr;
   ValueKey key = {nullptr, 0};  // given when the value is set; constraints and tuples pass it on
-  bool unchanged = false;       // a part of a loop's state that no step changes: collectives of it leave the loop
+  // A part of a loop's state that no step changes, or made of such parts only: collectives of it leave the loop.
+  bool unchanged = false;
 };
 using LocalValues = std::vector<LocalValue>;  // one per leaf of a shape, depth first
 

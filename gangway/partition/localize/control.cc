@@ -1,4 +1,5 @@
 // Parameters, tuples, loops, branches and calls: computations within computations.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -130,8 +131,9 @@ std::vector<bool> UnchangedLeaves(const hlo::Computation& body) {
   return unchanged;
 }
 
-// How the steps of a loop asked for a part of its state in an earlier run, if it is there like that without moving
-// anything and they then move less than from `carried`; else `carried`.
+// How the steps of a loop asked in an earlier run for a part of its state that none of them changes, if no more moves
+// when it is brought about before the loop; else `carried`. Collectives of it leave the loop anyway
+// (passes/hoist_collectives.cc), but only here do those who make it, and other loops, learn what it is needed as.
 Sharding AsStepsAskedFor(const LocalValue& init, const ValueKey& in_body, const Sharding& carried, Context& context) {
   const Demands* before = context.module().options.before;
   if (before == nullptr || !init.global.IsArray()) return carried;
@@ -143,16 +145,20 @@ Sharding AsStepsAskedFor(const LocalValue& init, const ValueKey& in_body, const 
     }
     return cost;
   };
+  const auto bytes = [&](const Sharding& sharding) { return ShardShape(init.global, sharding).ByteSize(); };
+  int64_t& budget = context.module().gathered_budget;
   Sharding best = carried;
-  double least = cost_in_body(carried);
+  double least = context.ReshardCost(init, carried) + cost_in_body(carried);
   for (const Sharding& demand : demands) {
     if (least == 0) break;
-    if (demand.manual != carried.manual || !demand.unreduced.empty() || context.ReshardCost(init, demand) > 0) continue;
-    const double cost = cost_in_body(demand);
-    if (cost >= least) continue;
+    if (demand == carried || demand.manual != carried.manual || !demand.unreduced.empty()) continue;
+    if (bytes(demand) - bytes(carried) > budget) continue;
+    const double cost = context.ReshardCost(init, demand) + cost_in_body(demand);
+    if (cost > least || (cost == least && best != carried)) continue;
     best = demand;
     least = cost;
   }
+  budget -= std::max<int64_t>(0, bytes(best) - bytes(carried));
   return best;
 }
 

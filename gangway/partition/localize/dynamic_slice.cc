@@ -45,12 +45,12 @@ absl::Status LocalizeDynamicSlice(const Instruction& instruction, Context& conte
   Sharding wanted = context.Wanted(instruction);
   wanted.manual = result.manual;
   const double by_parts = context.module().planner->Cost(result, wanted, shape);
-  const double by_gather = context.ReshardCost(value, gathered);
+  const double by_gather = value.unchanged ? context.module().planner->Cost(value.sharding, gathered, global)
+                                           : context.ReshardCost(value, gathered);
   const double share = static_cast<double>(shape.ElementCount()) / static_cast<double>(global.ElementCount());
   const int64_t grows = ShardShape(global, gathered).ByteSize() - ShardShape(global, kept).ByteSize();
-  int64_t& budget = context.module().gathered_budget;
+  const int64_t budget = context.module().gathered_budget;
   if (value.unchanged && by_gather * share < by_parts && grows <= budget) {
-    budget -= grows;
     kept = result = gathered;
     kept.unreduced.clear();
     result.unreduced.clear();

@@ -50,6 +50,7 @@ class PlanSearch {
     GW_ASSIGN_OR_RETURN(Try best, Complete({}, options_.propagation));
     const int64_t memory = static_cast<int64_t>(static_cast<double>(best.peak_bytes) * kMemorySlack);
     GW_RETURN_IF_ERROR(Refine(&best));
+    GW_RETURN_IF_ERROR(TryEmptyShards(memory, &best));
     for (int round = 0; round < kRounds; ++round) {
       std::optional<Try> better;
       for (const Placement& placement : Candidates(best)) {
@@ -82,6 +83,17 @@ class PlanSearch {
   }
 
   bool InBudget() const { return spent_ + size_ <= options_.budget; }
+
+  // Dimensions of few elements split, if that is better.
+  absl::Status TryEmptyShards(int64_t memory, Try* best) {
+    if (!best->report.would_be_empty || !InBudget()) return absl::OkStatus();
+    empty_shards_ = true;
+    GW_ASSIGN_OR_RETURN(Try split, Complete(best->program.placements, PinnedOptions()));
+    GW_RETURN_IF_ERROR(Refine(&split));
+    empty_shards_ = split.cost < best->cost && split.peak_bytes <= memory;
+    if (empty_shards_) *best = std::move(split);
+    return absl::OkStatus();
+  }
 
   absl::StatusOr<Try> Complete(std::vector<Placement> placements, propagate::PropagateOptions options) {
     Try made;
@@ -148,17 +160,26 @@ class PlanSearch {
     std::vector<Placement> candidates;
     const std::vector<IndexClass>& indices = from.report.indices;
     const Mesh& mesh = *from.report.mesh;
+    const auto& placed = from.program.placements;
     for (size_t i = 0; i < indices.size() && i < kMaxIndices; ++i) {
-      if (indices[i].flops < indices[0].flops * kLeastShare) break;
+      if (!TakesPart(indices[i], indices[0])) break;
       for (int a = 0; a < static_cast<int>(mesh.rank()); ++a) {
         const AxisRef axis = FullAxis(mesh, a);
-        const Placement placement{indices[i].id, axis};
-        const auto& placed = from.program.placements;
-        if (axis.size == 1 || indices[i].extent < axis.size || OnlyAnnotatedHere(indices, i, axis)) continue;
-        if (std::find(placed.begin(), placed.end(), placement) == placed.end()) candidates.push_back(placement);
+        if (axis.size == 1 || indices[i].extent < axis.size) continue;
+        std::vector<Placement> ways;
+        if (!OnlyAnnotatedHere(indices, i, axis)) ways.push_back({indices[i].id, axis});
+        if (indices[i].meets_itself) ways.push_back({indices[i].id, axis, /*minor=*/true});
+        for (const Placement& way : ways) {
+          if (std::find(placed.begin(), placed.end(), way) == placed.end()) candidates.push_back(way);
+        }
       }
     }
     return candidates;
+  }
+
+  // In enough of the arithmetic that the index of most takes part in.
+  static bool TakesPart(const IndexClass& index, const IndexClass& most) {
+    return most.flops > 0 ? index.flops >= most.flops * kLeastShare : index.reduced >= most.reduced * kLeastShare;
   }
 
   static bool OnlyAnnotatedHere(const std::vector<IndexClass>& indices, size_t here, const AxisRef& axis) {
@@ -199,6 +220,7 @@ class PlanSearch {
     propagate::PropagateOptions options = options_.propagation;
     options.propagate_to_parameters = {false};
     options.propagate_to_output = {false};
+    options.empty_shards = empty_shards_;
     return options;
   }
 
@@ -207,6 +229,7 @@ class PlanSearch {
   const int64_t size_;
   partition::ReshardPlanner planner_;
   int64_t spent_ = 0;
+  bool empty_shards_ = false;  // of completions from now on
   std::optional<double> first_flops_;
   std::optional<Outside> outside_;
 };

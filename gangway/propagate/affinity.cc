@@ -1,6 +1,7 @@
 #include "gangway/propagate/affinity.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 
@@ -8,6 +9,10 @@ namespace gangway::propagate {
 namespace {
 
 using hlo::Opcode;
+
+bool IsReduction(const Relation& relation) {
+  return relation.kind == Relation::Kind::kFactors && relation.instruction->opcode() == Opcode::kReduce;
+}
 
 bool IsProduct(const Relation& relation) {
   return relation.kind == Relation::Kind::kFactors &&
@@ -63,8 +68,10 @@ void Affinity::Unite(const Graph& graph) {
 void Affinity::Weigh(const Graph& graph) {
   flops_.assign(parent_.size(), 0.0);
   contracted_.assign(parent_.size(), 0.0);
+  reduced_.assign(parent_.size(), 0.0);
   for (const Relation& relation : graph.relations()) {
-    if (!IsProduct(relation)) continue;
+    const bool is_product = IsProduct(relation);
+    if (!is_product && !IsReduction(relation)) continue;
     double flops = 1;
     for (int64_t size : relation.sizes) flops *= static_cast<double>(size);
     std::vector<int> counted;
@@ -73,8 +80,8 @@ void Affinity::Weigh(const Graph& graph) {
       const int index = Find(IndexOf(relation.values[use.tensor], use.dim));
       if (use.place != 0 || std::find(counted.begin(), counted.end(), index) != counted.end()) continue;
       counted.push_back(index);
-      flops_[index] += flops;
-      if (factor.kind == rules::FactorKind::kReduction) contracted_[index] += flops;
+      (is_product ? flops_ : reduced_)[index] += flops;
+      if (is_product && factor.kind == rules::FactorKind::kReduction) contracted_[index] += flops;
     }
   }
 }
@@ -100,18 +107,24 @@ std::vector<IndexClass> Affinity::Classes(const Graph& graph) const {
     const Value& value = graph.values()[v];
     for (int64_t dim = 0; dim < value.shape.rank(); ++dim) {
       const int id = ClassOf(static_cast<int>(v), dim);
-      if (flops_[id] == 0) continue;
+      if (flops_[id] == 0 && reduced_[id] == 0) continue;
       if (place[id] < 0) {
         place[id] = static_cast<int>(classes.size());
-        classes.push_back(
-            {id, 1, flops_[id], wishes_[id], absl::StrCat("%", value.instruction->name(), " dimension ", dim)});
+        classes.push_back({.id = id,
+                           .flops = flops_[id],
+                           .reduced = reduced_[id],
+                           .annotated = wishes_[id],
+                           .example = absl::StrCat("%", value.instruction->name(), " dimension ", dim)});
       }
-      int64_t& extent = classes[place[id]].extent;
-      extent = std::max(extent, value.shape.dim(dim));
+      IndexClass& index = classes[place[id]];
+      index.extent = std::max(index.extent, value.shape.dim(dim));
+      for (int64_t other = 0; other < dim; ++other) index.meets_itself |= ClassOf(static_cast<int>(v), other) == id;
     }
   }
-  std::stable_sort(classes.begin(), classes.end(),
-                   [](const IndexClass& a, const IndexClass& b) { return a.flops > b.flops; });
+  std::erase_if(classes, [](const IndexClass& index) { return index.flops == 0 && !index.meets_itself; });
+  std::stable_sort(classes.begin(), classes.end(), [](const IndexClass& a, const IndexClass& b) {
+    return std::tie(a.flops, a.reduced) > std::tie(b.flops, b.reduced);
+  });
   return classes;
 }
 
@@ -123,7 +136,7 @@ bool Affinity::PrefersElsewhere(const Graph& graph, int value, int64_t dim, cons
     const int theirs = Find(IndexOf(value, other));
     if (theirs == mine) continue;  // queries and keys of one sequence: what arrives decides
     if (!Overlaps(wishes_[theirs], axis)) continue;
-    if (v.shape.dim(other) < v.sharding.ShardCount(other) * axis.size) continue;  // could not take it
+    if (!graph.MayHave(v.shape.dim(other), v.sharding.ShardCount(other) * axis.size)) continue;
     constexpr double kEqual = 1.1;
     if (flops_[theirs] > flops_[mine] * kEqual) return true;
     if (flops_[theirs] * kEqual < flops_[mine]) continue;

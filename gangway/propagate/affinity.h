@@ -19,7 +19,7 @@ class Affinity {
 
   // The class of a dimension.
   int ClassOf(int value, int64_t dim) const { return Find(IndexOf(value, dim)); }
-  // Classes that take part in products, those with most flops first.
+  // PropagationReport::indices.
   std::vector<IndexClass> Classes(const Graph& graph) const;
 
   // Should `axis` rather go to another dimension of the value than to `dim`?
@@ -36,6 +36,7 @@ class Affinity {
   mutable std::vector<int> parent_;  // union-find with path halving
   std::vector<double> flops_;        // by class
   std::vector<double> contracted_;   // by class: those of products that contract it
+  std::vector<double> reduced_;      // by class: elements of reductions
   std::vector<AxisList> wishes_;     // by class: axes that annotations put there
 };
 

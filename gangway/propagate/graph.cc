@@ -6,6 +6,7 @@ namespace gangway::propagate {
 
 absl::StatusOr<Graph> Graph::Make(hlo::Module& module, const PropagateOptions& options, PropagationReport* report) {
   Graph graph;
+  graph.empty_shards_ = options.empty_shards;
   absl::Status status = GraphBuilder(module, options, report, &graph).Build();
   if (!status.ok()) return status;
   return graph;

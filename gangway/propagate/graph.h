@@ -63,6 +63,11 @@ class Graph {
   const std::vector<Value>& values() const { return values_; }
   const std::vector<Relation>& relations() const { return relations_; }
   const std::vector<int>& relations_of(int value) const { return relations_of_[value]; }
+  // Whether completion gives a dimension of so many elements so many shards.
+  bool MayHave(int64_t extent, int64_t shards) const { return shards <= extent || (empty_shards_ && extent > 1); }
+  // Some dimension was refused more shards than it has elements.
+  bool refused_empty() const { return refused_empty_; }
+  void NoteRefused(int64_t extent) { refused_empty_ |= extent > 1; }
 
   // Every leaf of an instruction that is not the first to have its value.
   std::vector<SharedLeaf> SharedLeaves() const;
@@ -74,6 +79,7 @@ class Graph {
  private:
   friend class GraphBuilder;
   MeshRef mesh_;
+  bool empty_shards_ = false, refused_empty_ = false;
   hlo::Instruction* added_root_ = nullptr;       // of the entry
   std::vector<hlo::Computation*> computations_;  // the entry and what control flow runs
   std::vector<Value> values_;

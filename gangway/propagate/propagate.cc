@@ -87,7 +87,8 @@ class Solver {
     for (size_t v = 0; v < graph_.values().size(); ++v) {
       Value& value = graph_.values()[v];
       if (value.frozen || value.even) continue;
-      for (int64_t dim = 0; dim < value.shape.rank(); ++dim) {
+      for (int64_t i = 0; i < value.shape.rank(); ++i) {
+        const int64_t dim = placement.minor ? value.shape.rank() - 1 - i : i;
         if (affinity_.ClassOf(static_cast<int>(v), dim) != placement.index || !value.sharding.dims[dim].open) continue;
         const int64_t shards = value.sharding.ShardCount(dim) * placement.axis.size;
         if (value.shape.dim(dim) % shards != 0 || Overlaps(value.sharding.UsedAxes(), placement.axis)) continue;
@@ -159,6 +160,7 @@ absl::Status Propagate(hlo::Module& module, const PropagateOptions& options, Pro
   if (report != nullptr) {
     report->indices = solver.affinity().Classes(graph);
     report->mesh = graph.mesh();
+    report->would_be_empty = graph.refused_empty();
     ReportDisagreements(graph, report);
     if (options.record_origins) report->shared_leaves = graph.SharedLeaves();
   }

@@ -13,26 +13,31 @@ namespace gangway::propagate {
 
 // An index of the whole program (batch, model, heads ...): dimensions that are the same wherever they occur.
 struct IndexClass {
-  int id = 0;           // the same for every propagation of a module as it was
-  int64_t extent = 1;   // of its largest dimension
-  double flops = 0;     // of the products it takes part in
-  AxisList annotated;   // axes that annotations put on it somewhere
-  std::string example;  // "%name dimension 0"
+  int id = 0;                 // the same for every propagation of a module as it was
+  int64_t extent = 1;         // of its largest dimension
+  double flops = 0;           // of the products it takes part in
+  double reduced = 0;         // elements of the reductions it takes part in
+  bool meets_itself = false;  // some value has it twice, as queries and keys of one sequence
+  AxisList annotated;         // axes that annotations put on it somewhere
+  std::string example;        // "%name dimension 0"
 };
 
 // An index is split by an axis wherever the program leaves both open: a wish beside the annotations, weaker than they.
 struct Placement {
-  int index = 0;  // IndexClass::id
-  AxisRef axis;   // of the mesh over which completion works
+  int index = 0;       // IndexClass::id
+  AxisRef axis;        // of the mesh over which completion works
+  bool minor = false;  // where a value has the index twice: its minor dimension, not its major one
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
 struct PropagateOptions {
   // May completion choose these shardings? One per leaf of the entry's parameters / result, a single entry stands for
   // all; empty means as the module's config says.
-  std::vector<bool> propagate_to_parameters;
-  std::vector<bool> propagate_to_output;
+  std::vector<bool> propagate_to_parameters = {};
+  std::vector<bool> propagate_to_output = {};
   std::vector<Placement> placements = {};
+  // May a dimension have more shards than elements, the last of them empty? Six experts on eight devices.
+  bool empty_shards = false;
   bool record_origins = false;  // fills PropagationReport::origins and shared_leaves
 };
 
@@ -68,8 +73,10 @@ struct PropagationReport {
   std::vector<std::string> inexpressible;  // annotations kept over a mesh of their own
   std::vector<Origin> origins;
   std::vector<SharedLeaf> shared_leaves;
-  std::vector<IndexClass> indices;  // that take part in products, those with most flops first
-  int64_t rounds = 0;               // rules applied
+  // That take part in products, those with most flops first; then those that are only reduced and meet themselves.
+  std::vector<IndexClass> indices;
+  bool would_be_empty = false;  // a dimension has fewer shards than it might, for some would be empty
+  int64_t rounds = 0;           // rules applied
 };
 
 // Gives every instruction of the entry and of what while, call and conditional run (not the scalar computations of

@@ -156,6 +156,22 @@ TEST(Propagate, NotOntoDimensionsSmallerThanTheShards) {
   EXPECT_EQ(done.of["a"], "{data}{}");
   EXPECT_EQ(done.of["n"], "{}{}");
   EXPECT_EQ(done.of["m"], "{data}{}");
+  EXPECT_TRUE(done.report.would_be_empty);
+}
+
+TEST(Propagate, EmptyShardsOnRequest) {
+  auto done = Complete(kDataModel, 8, R"(ENTRY e {
+  a = f32[3,8] parameter(0), @[{'data'}, {}]@
+  n = f32[3,8] negate(a)
+  b = f32[1,8] parameter(1), @[{'data'}, {}]@
+  m = f32[1,8] negate(b)
+  ROOT r = (f32[3,8], f32[1,8]) tuple(n, m)
+})",
+                       {.empty_shards = true});
+  ASSERT_EQ(done.error, "");
+  EXPECT_EQ(done.of["n"], "{data}{}");
+  EXPECT_EQ(done.of["m"], "{}{}");
+  EXPECT_FALSE(done.report.would_be_empty);
 }
 
 TEST(Propagate, ClientsHoldEqualShards) {

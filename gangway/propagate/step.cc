@@ -163,8 +163,11 @@ class Step {
     int64_t shards = alone ? ProductOf(target.axes) : split;
     for (const AxisRef& ref : axes) {
       shards *= ref.size;
-      // Shards that would be mostly padding are worse than none.
-      if (shards > extent || ((v.even || !alone) && extent % shards != 0)) break;
+      if ((v.even || !alone) && extent % shards != 0) break;
+      if (!graph_.MayHave(extent, shards)) {
+        graph_.NoteRefused(extent);
+        break;
+      }
       if (Overlaps(v.sharding.UsedAxes(), ref)) break;
       if (limits_.affinity != nullptr && limits_.affinity->PrefersElsewhere(graph_, value, dim, ref)) break;
       target.axes.push_back(ref);

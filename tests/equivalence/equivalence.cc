@@ -143,7 +143,8 @@ absl::Status WithPrograms(const absl::Status& status, absl::string_view stage, c
 absl::Status CheckEquivalent(const hlo::Module& module, const CheckOptions& options) {
   std::unique_ptr<hlo::Module> annotated = module.Clone();
   if (options.propagate) {
-    GW_RETURN_IF_ERROR_WITH(propagate::Propagate(*annotated, {}, nullptr), "propagate");
+    GW_RETURN_IF_ERROR_WITH(propagate::Propagate(*annotated, {.empty_shards = options.empty_shards}, nullptr),
+                            "propagate");
   }
   GW_ASSIGN_OR_RETURN_WITH(partition::Partitioned partitioned, partition::PartitionModule(*annotated), "partition");
   hlo::Module& per_device = *partitioned.module;

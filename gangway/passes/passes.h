@@ -60,7 +60,7 @@ absl::StatusOr<bool> RunFlattenDots(hlo::Module& module);
 absl::StatusOr<bool> RunIntegerExtremes(hlo::Module& module);
 // Arrays of two-bit integers are joined as bytes: XLA aborts while it compiles them for a CPU.
 absl::StatusOr<bool> RunJoinAsBytes(hlo::Module& module);
-// Long reductions become those of two arrays, the other all zeros, which a CPU's plugin reduces in one go. For the
+// Long reductions become those of two arrays, the other all false, which a CPU's plugin reduces in one go. For the
 // program that it compiles.
 absl::StatusOr<bool> RunReduceInOneGo(hlo::Module& module);
 

@@ -1,4 +1,4 @@
-// Long reductions become those of two arrays, the second all zeros.
+// Long reductions become those of two arrays, the second all false.
 //
 // A CPU's compiler reduces one array in windows of 32 elements, a tree of which it keeps every level, and the array to
 // begin with. Several arrays it reduces in one go, and computes their elements as it goes.
@@ -20,7 +20,7 @@ using hlo::Opcode;
 
 constexpr int64_t kWindow = 32;  // of the compiler's tree; shorter reductions are none
 // Elements of one result that are added up one after the other: rounding errors grow with them.
-constexpr int64_t kMaxElements = 1 << 16;
+constexpr int64_t kMaxElements = 1 << 17;
 // Elements from one that is added to the next: more of them are better read in the order in which they lie.
 constexpr int64_t kMaxStride = 64;
 
@@ -86,13 +86,14 @@ DimVector RestOf(const DimVector& dims, const DimVector& gone) {
   return rest;
 }
 
-// Combines as `combiner` does, and keeps a second value as it is.
-Computation* BesideZeros(Computation& combiner, DType dtype) {
+// Combines as `combiner` does, and keeps a truth value as it is.
+Computation* BesideTruth(Computation& combiner, DType dtype) {
   Computation* made = combiner.module()->AddComputation("in_one_go");
   Builder builder(made);
-  const Shape scalar = Shape::Scalar(dtype);
+  const Shape scalar = Shape::Scalar(dtype), truth = Shape::Scalar(DType::kPred);
   std::vector<Instruction*> parameters;
-  for (int64_t i = 0; i < 4; ++i) parameters.push_back(builder.Parameter(i, scalar, absl::StrCat("p", i)));
+  for (int64_t i = 0; i < 4; ++i)
+    parameters.push_back(builder.Parameter(i, i % 2 == 0 ? scalar : truth, absl::StrCat("p", i)));
   absl::flat_hash_map<const Instruction*, Instruction*> clones = {{combiner.parameter(0), parameters[0]},
                                                                   {combiner.parameter(1), parameters[2]}};
   for (const auto& instruction : combiner.instructions()) {
@@ -107,9 +108,10 @@ Computation* BesideZeros(Computation& combiner, DType dtype) {
 
 Instruction* InOneGo(Instruction* x, Instruction* init, DimVector dims, Computation& combiner, Builder& builder) {
   const DType dtype = x->shape().dtype();
-  Instruction* reduced =
-      builder.Add(Opcode::kReduce, {x, builder.Splat(WithoutLayout(x->shape()), 0), init, builder.Scalar(dtype, 0)},
-                  hlo::DimensionsAttr{std::move(dims)}, {BesideZeros(combiner, dtype)});
+  Instruction* no = builder.Constant(Literal(Shape::Scalar(DType::kPred)));
+  Instruction* nothing = builder.BroadcastScalar(no, Shape(DType::kPred, x->shape().dims()));
+  Instruction* reduced = builder.Add(Opcode::kReduce, {x, nothing, init, no}, hlo::DimensionsAttr{std::move(dims)},
+                                     {BesideTruth(combiner, dtype)});
   return builder.GetTupleElement(reduced, 0);
 }
 

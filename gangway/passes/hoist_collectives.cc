@@ -1,4 +1,4 @@
-// A collective whose operand is the same in every step of a loop is done once, before it.
+// A collective or a product whose operands are the same in every step of a loop is done once, before it.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -18,7 +18,15 @@ using hlo::Computation;
 using hlo::Instruction;
 using hlo::Opcode;
 
+bool IsProduct(const Instruction& i) { return i.opcode() == Opcode::kDot || i.opcode() == Opcode::kConvolution; }
+
+// A product that is larger than what it is made of is rather made in every step.
+bool IsSmallProduct(const Instruction& i) {
+  return IsProduct(i) && i.shape().ByteSize() <= i.operand(0)->shape().ByteSize() + i.operand(1)->shape().ByteSize();
+}
+
 bool IsHoisted(const Instruction& i) {
+  if (IsSmallProduct(i)) return true;
   switch (i.opcode()) {
     case Opcode::kAllGather:
     case Opcode::kAllReduce:
@@ -45,8 +53,6 @@ bool IsPure(const Instruction& i) {
     case Opcode::kCustomCall:
     case Opcode::kFusion:
     case Opcode::kTuple:
-    case Opcode::kDot:
-    case Opcode::kConvolution:
       return false;
     default:
       return true;
@@ -61,8 +67,8 @@ class Hoister {
     FindInvariants();
     std::vector<Instruction*> chosen;
     for (Instruction* collective : collectives_) {
-      const int64_t growth =
-          std::max<int64_t>(0, collective->shape().ByteSize() - collective->operand(0)->shape().ByteSize());
+      const int64_t held = IsProduct(*collective) ? 0 : collective->operand(0)->shape().ByteSize();
+      const int64_t growth = std::max<int64_t>(0, collective->shape().ByteSize() - held);
       if (growth > *budget_) continue;
       *budget_ -= growth;
       chosen.push_back(collective);
@@ -81,8 +87,8 @@ class Hoister {
   }
 
  private:
-  // Marks what is the same in every step. Collectives that something in the loop itself reads are what is worth
-  // hoisting; those that only lead to other invariant collectives go along with them.
+  // Marks what is the same in every step. Collectives and products that something in the loop itself reads are what is
+  // worth hoisting; those that only lead to other invariant ones go along with them.
   void FindInvariants() {
     for (const auto& owned : loop_.body->instructions()) {
       Instruction* i = owned.get();

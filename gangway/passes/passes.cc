@@ -20,7 +20,7 @@ constexpr Pass kPasses[] = {
     {"simplify-while", "drop unused loop state and read invariants from outside the loop", RunSimplifyWhile},
     {"join-pads", "write sums of zero-padded parts of one array as concatenations", RunJoinPads},
     {"reduce-after-loop", "add up over devices after a loop instead of in each of its steps", RunReduceAfterLoop},
-    {"hoist-collectives", "do collectives of loop invariants before the loop", RunHoistCollectives},
+    {"hoist-collectives", "do collectives and products of loop invariants before the loop", RunHoistCollectives},
     {"independent-loops", "let each device stop a loop that needs no other device", RunIndependentLoops},
     {"loop-einsums", "multiply shard by shard instead of gathering", RunLoopEinsums},
     {"loop-scattered-einsums", "pass sums on part by part instead of scattering them", RunLoopScatteredEinsums},

@@ -46,7 +46,7 @@ absl::StatusOr<bool> RunJoinPads(hlo::Module& module);
 absl::StatusOr<bool> RunExponentsAsBytes(hlo::Module& module);
 // Sums over devices that a loop only adds up are made on each device, and over devices once after the loop.
 absl::StatusOr<bool> RunReduceAfterLoop(hlo::Module& module);
-// Collectives of what a loop does not change are done before it, as long as memory does not grow too much.
+// Collectives and products of what a loop does not change are done before it, as long as memory does not grow too much.
 absl::StatusOr<bool> RunHoistCollectives(hlo::Module& module);
 // A loop that runs while any device has work left stops on each device when its own is done, if that changes nothing.
 absl::StatusOr<bool> RunIndependentLoops(hlo::Module& module);

@@ -29,8 +29,8 @@ bool IsLong(const Instruction& reduce) {
   return std::any_of(dims.begin(), dims.end(), [&](int64_t d) { return reduce.operand(0)->shape().dim(d) > kWindow; });
 }
 
-// Half floats are added up in wider ones, which is a conversion of every element.
-bool IsReducedAsItIs(DType dtype) { return dtype != DType::kF16 && dtype != DType::kBF16; }
+// Short floats are added up in longer ones, which is a conversion of every element.
+bool IsReducedAsItIs(DType dtype) { return !IsFloat(dtype) || ByteWidth(dtype) >= 4; }
 
 bool CallsNothing(const Computation& combiner) {
   return std::all_of(combiner.instructions().begin(), combiner.instructions().end(),

@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "gangway/hlo/halves.h"
+#include "gangway/hlo/same_operation.h"
 #include "gangway/passes/loop.h"
 #include "gangway/passes/passes.h"
 
@@ -64,7 +65,7 @@ class SameValues {
         if (a != one_state_ || b != other_state_) return false;
         continue;
       }
-      if (!SameOperation(*a, *b)) return false;
+      if (!hlo::SameOperation(*a, *b)) return false;
       partner_[a] = b;
       for (int64_t k = 0; k < a->operand_count(); ++k) open.emplace_back(a->operand(k), b->operand(k));
     }
@@ -72,20 +73,6 @@ class SameValues {
   }
 
  private:
-  static bool SameOperation(const Instruction& a, const Instruction& b) {
-    if (a.opcode() != b.opcode() || a.operand_count() != b.operand_count() || a.attributes() != b.attributes() ||
-        !Shape::Compatible(a.shape(), b.shape()) || a.called().size() != b.called().size()) {
-      return false;
-    }
-    for (size_t c = 0; c < a.called().size(); ++c) {
-      const Computation &x = *a.called()[c], &y = *b.called()[c];
-      const bool same = &x == &y || (x.size() == 3 && y.size() == 3 && x.root()->opcode() == y.root()->opcode() &&
-                                     x.root()->operand_count() == 2 && y.root()->operand_count() == 2);
-      if (!same) return false;
-    }
-    return true;
-  }
-
   const Instruction *one_state_, *other_state_;
   absl::flat_hash_map<const Instruction*, const Instruction*> partner_;
 };

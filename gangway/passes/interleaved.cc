@@ -1,6 +1,6 @@
 #include "gangway/passes/interleaved.h"
 
-#include <algorithm>
+#include "gangway/hlo/splat.h"
 
 namespace gangway::passes {
 namespace {
@@ -8,17 +8,9 @@ namespace {
 using hlo::Instruction;
 using hlo::Opcode;
 
-bool IsZero(const Instruction* x) {
-  while (x->opcode() == Opcode::kBroadcast) x = x->operand(0);
-  const auto* constant = x->attr_if<hlo::ConstantAttr>();
-  if (constant == nullptr) return false;
-  const auto bytes = constant->literal->bytes();
-  return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
-}
-
 // The dimension that a pad spreads out by one; -1 when it does anything else.
 int64_t SpreadDim(const Instruction* pad, int64_t low) {
-  if (pad->opcode() != Opcode::kPad || !IsZero(pad->operand(1))) return -1;
+  if (pad->opcode() != Opcode::kPad || !hlo::IsSplat(pad->operand(1), 0)) return -1;
   int64_t dim = -1;
   const auto& dims = pad->attr<hlo::PadAttr>().dims;
   for (size_t d = 0; d < dims.size(); ++d) {

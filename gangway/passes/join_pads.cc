@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "gangway/hlo/builder.h"
+#include "gangway/hlo/splat.h"
 #include "gangway/passes/passes.h"
 
 namespace gangway::passes {
@@ -13,8 +14,7 @@ using hlo::Opcode;
 
 bool IsZeroPad(const Instruction* i) {
   if (i->opcode() != Opcode::kPad || i->has_sharding() || i->users().size() != 1) return false;
-  const auto* value = i->operand(1)->attr_if<hlo::ConstantAttr>();
-  if (value == nullptr || ElementAsDouble(i->shape().dtype(), value->literal->data()) != 0) return false;
+  if (!hlo::IsSplat(i->operand(1), 0)) return false;
   for (const hlo::PadDim& dim : i->attr<hlo::PadAttr>().dims) {
     if (dim.interior != 0 || dim.low < 0 || dim.high < 0) return false;
   }

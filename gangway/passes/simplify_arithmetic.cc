@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "gangway/hlo/splat.h"
 #include "gangway/passes/simplify_rules.h"
 
 namespace gangway::passes {
@@ -11,23 +12,9 @@ using hlo::Instruction;
 using hlo::Opcode;
 using Simpler = std::optional<Instruction*>;
 
-// The literal whose one element fills a constant, or a broadcast of a scalar constant.
-const Literal* SplatOf(const Instruction* i) {
-  if (i->opcode() == Opcode::kBroadcast && i->operand(0)->shape().ElementCount() == 1) i = i->operand(0);
-  const auto* constant = i->attr_if<hlo::ConstantAttr>();
-  return constant != nullptr && constant->literal->IsSplat() ? constant->literal.get() : nullptr;
-}
-
-bool IsSplat(const Instruction* i, double value) {
-  const Literal* literal = SplatOf(i);
-  if (literal == nullptr) return false;
-  DType dtype = literal->shape().dtype();
-  return ElementAsDouble(dtype, literal->data()) == value && ImaginaryAsDouble(dtype, literal->data()) == 0;
-}
-
 // All bits set: true, -1 or the largest unsigned number.
 bool IsAllOnes(const Instruction* i) {
-  const Literal* literal = SplatOf(i);
+  const Literal* literal = hlo::SplatOf(i);
   if (literal == nullptr) return false;
   DType dtype = literal->shape().dtype();
   if (dtype == DType::kPred) return literal->data()[0] != 0;
@@ -43,8 +30,8 @@ Simpler OtherThan(Instruction* i, bool (*is_neutral)(const Instruction*)) {
   return std::nullopt;
 }
 
-bool IsZero(const Instruction* i) { return IsSplat(i, 0); }
-bool IsOne(const Instruction* i) { return IsSplat(i, 1); }
+bool IsZero(const Instruction* i) { return hlo::IsSplat(i, 0); }
+bool IsOne(const Instruction* i) { return hlo::IsSplat(i, 1); }
 
 // x + 0 is x, up to the sign of a zero.
 Simpler AddZero(Builder&, Instruction* i) { return OtherThan(i, IsZero); }
@@ -80,7 +67,7 @@ Simpler OrOnes(Builder&, Instruction* i) {
 }
 
 Simpler SelectConstant(Builder&, Instruction* i) {
-  const Literal* predicate = SplatOf(i->operand(0));
+  const Literal* predicate = hlo::SplatOf(i->operand(0));
   if (predicate == nullptr) return std::nullopt;
   return predicate->data()[0] != 0 ? i->operand(1) : i->operand(2);
 }
@@ -97,7 +84,7 @@ Simpler NotNot(Builder&, Instruction* i) {
 
 // The branch that a constant selects becomes a call, which inlining removes.
 Simpler ConditionalConstant(Builder& b, Instruction* i) {
-  const Literal* selector = SplatOf(i->operand(0));
+  const Literal* selector = hlo::SplatOf(i->operand(0));
   if (selector == nullptr) return std::nullopt;
   int64_t value = ElementAsInt64(selector->shape().dtype(), selector->data());
   int64_t count = static_cast<int64_t>(i->called().size());

@@ -89,9 +89,9 @@ bool Replace(Instruction* scatter, Builder& builder) {
   const DimVector window = WindowOf(*scatter);
   DimVector limits = *starts;
   for (int64_t dim = 0; dim < array->shape().rank(); ++dim) {
-    limits[dim] += window[dim];
     // A window that is not wholly inside is dropped; an update would be moved inside.
-    if ((*starts)[dim] < 0 || limits[dim] > array->shape().dim(dim)) return false;
+    if ((*starts)[dim] < 0 || (*starts)[dim] > array->shape().dim(dim) - window[dim]) return false;
+    limits[dim] += window[dim];
   }
   builder.set_metadata(scatter->metadata());
   if (update->shape().dims() != window) update = builder.Reshape(update, window);

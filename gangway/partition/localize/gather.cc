@@ -8,6 +8,7 @@
 #include "gangway/base/status.h"
 #include "gangway/mesh/geometry.h"
 #include "gangway/partition/generic.h"
+#include "gangway/partition/localize/part.h"
 #include "gangway/partition/localize/table.h"
 
 namespace gangway::partition {
@@ -19,6 +20,15 @@ using hlo::Opcode;
 
 bool Has(const DimVector& dims, int64_t dim) { return std::find(dims.begin(), dims.end(), dim) != dims.end(); }
 
+// Indices of a dimension in s32. A gather clamps them in the whole array, which a split dimension needs done; a scatter
+// drops those outside, which they stay.
+Instruction* InS32(Instruction* indices, int64_t extent, bool clamp, bool split, Context& context) {
+  const bool is_wider = BitWidth(indices->shape().dtype()) > 32 || indices->shape().dtype() == DType::kU32;
+  if (clamp && (split || is_wider)) return Clamped(indices, 0, extent - 1, context);
+  if (is_wider) return Clamped(indices, -1, extent, context);
+  return indices->shape().dtype() == DType::kS32 ? indices : context.builder().Convert(indices, DType::kS32);
+}
+
 // indices (local) with those along `dims` of the operand made relative to the device's shard. `inside` (may be null)
 // becomes a predicate of the indices' shape without the index vector: the element lies in the shard.
 Instruction* ShiftIndices(Instruction* indices, int64_t index_vector_dim, const DimVector& index_map,
@@ -26,7 +36,6 @@ Instruction* ShiftIndices(Instruction* indices, int64_t index_vector_dim, const 
                           Instruction** inside, Context& context) {
   Builder& builder = context.builder();
   const bool vector = index_vector_dim < indices->shape().rank();
-  if (indices->shape().dtype() != DType::kS32) indices = builder.Convert(indices, DType::kS32);
   const Shape whole = WithoutLayout(indices->shape());
   std::vector<Instruction*> columns;
   for (size_t i = 0; i < index_map.size(); ++i) {
@@ -38,15 +47,11 @@ Instruction* ShiftIndices(Instruction* indices, int64_t index_vector_dim, const 
       column = builder.Slice(indices, starts, limits);
     }
     const int64_t d = index_map[i];
+    column = InS32(column, global.dim(d), clamp, Has(dims, d), context);
     if (Has(dims, d)) {
       const Shape shape = WithoutLayout(column->shape());
       const auto splat = [&](int64_t v) { return builder.BroadcastScalar(builder.Index(v), shape); };
       const int64_t extent = ShardExtent(global.dim(d), operand.ShardCount(d));
-      // A gather clamps indices in the whole array, a scatter drops those outside it.
-      if (clamp) {
-        column = builder.Binary(Opcode::kMaximum, column, splat(0));
-        column = builder.Binary(Opcode::kMinimum, column, splat(global.dim(d) - 1));
-      }
       column = builder.Binary(Opcode::kSubtract, column,
                               builder.BroadcastScalar(context.ShardOffset(operand, global, d), shape));
       Instruction* in = builder.Binary(Opcode::kAnd, builder.Compare(hlo::ComparisonDirection::kGe, column, splat(0)),

@@ -61,20 +61,24 @@ absl::StatusOr<std::vector<Instruction*>> ReplicatedStarts(const Instruction& in
 }
 
 Instruction* ClampedStart(Instruction* start, int64_t limit, Context& context) {
+  return Clamped(start, 0, limit, context);
+}
+
+Instruction* Clamped(Instruction* x, int64_t low, int64_t high, Context& context) {
   Builder& builder = context.builder();
-  const DType dtype = start->shape().dtype();
+  const DType dtype = x->shape().dtype();
   const int bits = BitWidth(dtype);
-  // The limit may not fit a narrow index type; then nothing has to be cut.
-  const bool fits = bits >= 64 || limit < (int64_t{1} << (bits - (IsSigned(dtype) ? 1 : 0)));
-  if (fits) {
-    Literal bound(Shape::Scalar(dtype));
-    StoreInt64(dtype, limit, bound.data());
-    start = builder.Binary(Opcode::kMinimum, start, builder.Constant(std::move(bound)));
-  }
-  if (IsSigned(dtype)) {
-    start = builder.Binary(Opcode::kMaximum, start, builder.Constant(Literal(Shape::Scalar(dtype))));
-  }
-  return dtype == DType::kS32 ? start : builder.Convert(start, DType::kS32);
+  const auto bound = [&](int64_t value) {
+    Literal scalar(Shape::Scalar(dtype));
+    StoreInt64(dtype, value, scalar.data());
+    Instruction* constant = builder.Constant(std::move(scalar));
+    return x->shape().rank() == 0 ? constant : builder.BroadcastScalar(constant, WithoutLayout(x->shape()));
+  };
+  // The bound may not fit a narrow type; then nothing has to be cut.
+  const bool fits = bits >= 64 || high < (int64_t{1} << (bits - (IsSigned(dtype) ? 1 : 0)));
+  if (fits) x = builder.Binary(Opcode::kMinimum, x, bound(high));
+  if (IsSigned(dtype)) x = builder.Binary(Opcode::kMaximum, x, bound(low));
+  return dtype == DType::kS32 ? x : builder.Convert(x, DType::kS32);
 }
 
 Instruction* OwnPart(Instruction* local, const Sharding& sharding, const Shape& global, int64_t dim, Instruction* start,

@@ -11,7 +11,9 @@ namespace gangway::partition {
 absl::StatusOr<std::vector<hlo::Instruction*>> ReplicatedStarts(const hlo::Instruction& instruction, int64_t first,
                                                                 Context& context);
 
-// min(max(start, 0), limit) in s32, the way dynamic slices read their starts.
+// min(max(x, low), high) of integers of any type, in s32; `low` is 0 or less.
+hlo::Instruction* Clamped(hlo::Instruction* x, int64_t low, int64_t high, Context& context);
+// A scalar from 0 to `limit`, the way dynamic slices read their starts.
 hlo::Instruction* ClampedStart(hlo::Instruction* start, int64_t limit, Context& context);
 
 // What the shard has of `size` elements of dimension `dim` from `start` (s32, in the whole array, clamped) on, in

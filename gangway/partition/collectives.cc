@@ -3,10 +3,23 @@
 #include <algorithm>
 #include <limits>
 
+#include "gangway/tensor/float_format.h"
+
 namespace gangway::partition {
 
 using hlo::Instruction;
 using hlo::Opcode;
+
+namespace {
+
+// Of a floating-point type, some of which have no infinity.
+double LargestOf(DType dtype) {
+  const FloatFormat format = FormatOf(dtype);
+  if (format.non_finite == NonFinite::kIeee) return std::numeric_limits<double>::infinity();
+  return DecodeFloat(format, format.largest());
+}
+
+}  // namespace
 
 hlo::ReplicaGroupList GroupsOver(const Mesh& mesh, const AxisList& axes) {
   hlo::ReplicaGroupList list;
@@ -85,7 +98,7 @@ Literal ReductionIdentity(Reduction reduction, DType dtype) {
       break;
     case Reduction::kMax:
       if (is_float) {
-        StoreDouble(dtype, -std::numeric_limits<double>::infinity(), literal.data());
+        StoreDouble(dtype, -LargestOf(dtype), literal.data());
       } else if (IsSigned(dtype)) {
         StoreInt64(dtype, bits == 64 ? std::numeric_limits<int64_t>::min() : -(int64_t{1} << (bits - 1)),
                    literal.data());
@@ -93,7 +106,7 @@ Literal ReductionIdentity(Reduction reduction, DType dtype) {
       break;
     case Reduction::kMin:
       if (is_float) {
-        StoreDouble(dtype, std::numeric_limits<double>::infinity(), literal.data());
+        StoreDouble(dtype, LargestOf(dtype), literal.data());
       } else if (IsSigned(dtype)) {
         StoreInt64(dtype, bits == 64 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (bits - 1)) - 1,
                    literal.data());

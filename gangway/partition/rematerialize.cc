@@ -32,6 +32,19 @@ bool IsRepeatable(Opcode opcode) {
   }
 }
 
+// The shard of an iota.
+Instruction* PlacesAlong(int64_t dim, const Shape& shape, const Sharding& sharding, const Shape& global,
+                         Context* context) {
+  hlo::Builder& builder = context->builder();
+  if (!sharding.IsSplit(dim)) return builder.Iota(shape, dim);
+  // Sums of floats would be rounded once more than the places themselves.
+  const Shape line(IsInteger(shape.dtype()) ? shape.dtype() : DType::kS32, {shape.dim(dim)});
+  Instruction* offset = builder.Convert(context->ShardOffset(sharding, global, dim), line.dtype());
+  Instruction* places = builder.Binary(Opcode::kAdd, builder.Iota(line, 0), builder.BroadcastScalar(offset, line));
+  places = builder.Convert(places, shape.dtype());
+  return shape.rank() == 1 ? places : builder.Broadcast(places, shape, {dim});
+}
+
 }  // namespace
 
 bool IsCheapToRemake(const LocalValue& value) {
@@ -117,12 +130,7 @@ absl::StatusOr<Instruction*> Remake(Context* context, const LocalValue& value, c
     Literal scalar(Shape::Scalar(shape.dtype()), std::vector<char>(literal.data(), literal.data() + width));
     return builder.BroadcastScalar(builder.Constant(std::move(scalar)), shape);
   }
-  const int64_t dim = origin.attr<hlo::DimensionsAttr>().dims[0];
-  if (!to.IsSplit(dim)) return builder.Iota(shape, dim);
-  const Shape line(shape.dtype(), {shape.dim(dim)});
-  Instruction* offset = builder.Convert(context->ShardOffset(to, value.global, dim), shape.dtype());
-  Instruction* places = builder.Binary(Opcode::kAdd, builder.Iota(line, 0), builder.BroadcastScalar(offset, line));
-  return shape.rank() == 1 ? places : builder.Broadcast(places, shape, {dim});
+  return PlacesAlong(origin.attr<hlo::DimensionsAttr>().dims[0], shape, to, value.global, context);
 }
 
 }  // namespace gangway::partition

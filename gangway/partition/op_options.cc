@@ -1,6 +1,7 @@
 // What an operation's plan may do, by the operation's kind, and what its result is worth where it lies.
 #include <algorithm>
 
+#include "gangway/hlo/splat.h"
 #include "gangway/partition/generic.h"
 #include "gangway/partition/op_plan.h"
 
@@ -227,7 +228,8 @@ OpPlanOptions OptionsFor(const Instruction& instruction) {
       options.partial_ok = {0, 1};
       break;
     case Opcode::kDivide:
-      if (IsFloat(instruction.shape().dtype())) options.partial_ok = {0};
+      // Over zero the parts of a sum are infinities of either sign, which add up to no number.
+      if (IsFloat(instruction.shape().dtype()) && hlo::IsNeverZero(instruction.operand(1))) options.partial_ok = {0};
       break;
     case Opcode::kNegate:
     case Opcode::kCopy:

@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "gangway/hlo/builder.h"
+#include "gangway/hlo/splat.h"
 #include "gangway/passes/loop.h"
 #include "gangway/passes/loop_memory.h"
 #include "gangway/passes/passes.h"
@@ -95,7 +96,7 @@ class Accumulators {
   bool DelayStack(int64_t index) {
     const Instruction *old = OnlyRead(index), *initial = loop_.Initial(index);
     Instruction* next = loop_.body_root()->operand(index);
-    if (old == nullptr || initial == nullptr || !IsZero(initial) || loop_.IsTakenWhole()) return false;
+    if (old == nullptr || initial == nullptr || !hlo::IsSplat(initial, 0) || loop_.IsTakenWhole()) return false;
     if (next->opcode() != Opcode::kDynamicUpdateSlice || next->operand(0) != old || !UsedOnce(next)) return false;
     for (int64_t i = 2; i < next->operand_count(); ++i) {
       if (!uniform_.Contains(next->operand(i))) return false;
@@ -235,31 +236,24 @@ class Accumulators {
         }
         return 0;
       case Opcode::kPad:
-        if (!IsZero(i.operand(1))) return std::nullopt;
+        if (!hlo::IsSplat(i.operand(1), 0)) return std::nullopt;
         return 0;
       case Opcode::kMultiply:
         if (uniform_.Contains(i.operand(1))) return 0;
         if (uniform_.Contains(i.operand(0))) return 1;
         return std::nullopt;
       case Opcode::kDivide:
-        if (IsFloat(i.shape().dtype()) && uniform_.Contains(i.operand(1))) return 0;
+        // Shares of a sum may be infinities of either sign where the sum is none: no shares over zero.
+        if (IsFloat(i.shape().dtype()) && uniform_.Contains(i.operand(1)) && hlo::IsNeverZero(i.operand(1))) return 0;
         return std::nullopt;
       case Opcode::kSelect:
         if (!uniform_.Contains(i.operand(0))) return std::nullopt;
-        if (IsZero(i.operand(2))) return 1;
-        if (IsZero(i.operand(1))) return 2;
+        if (hlo::IsSplat(i.operand(2), 0)) return 1;
+        if (hlo::IsSplat(i.operand(1), 0)) return 2;
         return std::nullopt;
       default:
         return std::nullopt;
     }
-  }
-
-  static bool IsZero(const Instruction* i) {
-    if (i->opcode() == Opcode::kBroadcast) i = i->operand(0);
-    const auto* constant = i->attr_if<hlo::ConstantAttr>();
-    return constant != nullptr && constant->literal->IsSplat() &&
-           ElementAsDouble(i->shape().dtype(), constant->literal->data()) == 0 &&
-           ImaginaryAsDouble(i->shape().dtype(), constant->literal->data()) == 0;
   }
 
   // The way from the reduction to the sum, gone from another value, in the value's computation.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "gangway/hlo/same_operation.h"
 #include "gangway/mesh/geometry.h"
 
 namespace gangway::partition {
@@ -14,7 +15,8 @@ using hlo::Opcode;
 using rules::FactorKind;
 using rules::OpRule;
 
-// Charges against moved bytes: one flop of a dot or convolution, one byte read or written.
+// Charges against moved bytes: one flop of a dot or convolution, one byte read or written. What whole plans are weighed
+// by is another matter (compile/plan_weights.h): here the moves of one operation stand against its own work.
 constexpr double kBytesPerFlop = 0.2;
 constexpr double kBytesPerSavedFlop = 0.0002;
 constexpr double kBytesPerTouchedByte = 0.0005;
@@ -56,9 +58,7 @@ double PassesOver(const Instruction& instruction) {
 // The same operation on operands of the same kind that lie alike: it will want what `instruction` wants.
 bool IsAlike(const Instruction& other, const Instruction& instruction, const Context& context) {
   if (&other == &instruction) return true;
-  if (other.opcode() != instruction.opcode() || other.operand_count() != instruction.operand_count()) return false;
-  if (!Shape::Compatible(other.shape(), instruction.shape()) || other.attributes() != instruction.attributes())
-    return false;
+  if (!hlo::SameOperation(other, instruction)) return false;
   for (int64_t i = 0; i < instruction.operand_count(); ++i) {
     const Instruction &theirs = *other.operand(i), &ours = *instruction.operand(i);
     if (!Shape::Compatible(theirs.shape(), ours.shape())) return false;
@@ -117,7 +117,6 @@ class OpPlanner {
 
  private:
   bool MustBeLocal(size_t factor) const {
-    if (!options_.local.empty()) return options_.local[factor];
     const FactorKind kind = rule_.factors[factor].kind;
     return kind == FactorKind::kPermutation || kind == FactorKind::kNeedReplication;
   }
@@ -307,20 +306,16 @@ class OpPlanner {
       return;
     }
     for (const AxisList& candidate : candidates_[factor]) {
-      bool clash = false;
-      for (const AxisRef& ref : candidate) {
-        clash |= Overlaps(kept_, ref);
-        for (size_t f = 0; f < factor; ++f) clash |= Overlaps((*axes)[f], ref);
-      }
-      if (clash) continue;
       (*axes)[factor] = candidate;
+      if (Clashes(absl::MakeConstSpan(axes->data(), factor + 1))) continue;
       Enumerate(factor + 1, axes);
     }
     (*axes)[factor].clear();
   }
 
-  static bool Clashes(const std::vector<AxisList>& axes) {
-    AxisList seen;
+  // An axis is in two lists, or operands stay partial over it.
+  bool Clashes(absl::Span<const AxisList> axes) const {
+    AxisList seen = kept_;
     for (const AxisList& list : axes) {
       for (const AxisRef& ref : list) {
         if (Overlaps(seen, ref)) return true;
@@ -351,6 +346,7 @@ class OpPlanner {
             std::vector<AxisList> next = axes;
             for (AxisList& list : next) RemoveOverlapping(&list, candidate);  // another factor gets them
             next[f] = candidate;
+            if (Clashes(next)) continue;
             const double next_cost = Consider(next, cost);
             if (next_cost < cost) {
               axes = std::move(next);

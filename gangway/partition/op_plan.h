@@ -25,9 +25,8 @@ struct OpPlan {
   std::string ToString(const Mesh& mesh) const;
 };
 
-// What the choice may not or need not do.
+// What the choice may not or need not do. Permutation and need-replication factors are never split.
 struct OpPlanOptions {
-  std::vector<bool> local;      // per factor: must not be split; empty: permutation and need-replication factors
   bool may_reduce = true;       // split reduction factors, giving partial results
   std::vector<int> partial_ok;  // operands whose partial sums may pass through (the operation is linear in each alone
                                 // or, with partial_together, in all of them at once)

@@ -203,6 +203,10 @@ absl::string_view StepName(StepKind kind) {
   return "?";
 }
 
+bool ReshardPlan::HasSteps() const {
+  return absl::c_any_of(stages, [](const ReshardStage& stage) { return !stage.steps.empty(); });
+}
+
 double ReshardPlan::Cost() const { return bytes + kBytesPerCollective * static_cast<double>(messages); }
 
 std::string ReshardPlan::ToString() const {
@@ -222,6 +226,7 @@ absl::StatusOr<ReshardPlan> PlanReshard(const Sharding& from_in, const Sharding&
   const Sharding from = from_in.Closed();
   const Sharding to = to_in.Closed();
   if (from == to) return plan;
+  for (const Sharding* sharding : {&from, &to}) GW_RETURN_IF_ERROR(ValidateSharding(*sharding, shape));
   GW_RETURN_IF_ERROR(CheckReductions(from, to));
   if (SameMesh(from.mesh, to.mesh)) {
     GW_RETURN_IF_ERROR(AddStages(from, to, shape, &plan));

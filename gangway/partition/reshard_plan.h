@@ -51,6 +51,7 @@ struct ReshardPlan {
   int64_t messages = 0;  // collectives in it
 
   bool empty() const { return stages.empty(); }
+  bool HasSteps() const;
   // Bytes plus a charge per collective, the unit plans are compared in.
   double Cost() const;
   std::string ToString() const;  // "all-to-all dim0->dim1 {'x'} 96; all-gather dim0 {'y'} 128"
@@ -59,7 +60,8 @@ struct ReshardPlan {
 // A collective costs as much as this many bytes even when it moves next to nothing.
 inline constexpr double kBytesPerCollective = 2048;
 
-// Any two shardings of one rank. Fails when the manual axes differ or partial results would change their reduction.
+// Any two shardings of one rank. Fails when an axis is used twice in one of them, the manual axes differ or partial
+// results would change their reduction.
 absl::StatusOr<ReshardPlan> PlanReshard(const Sharding& from, const Sharding& to, const Shape& shape);
 
 // Remembers plans; one per compilation, one thread.

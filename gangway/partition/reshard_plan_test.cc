@@ -57,6 +57,17 @@ TEST(ReshardPlan, MeetsTheLowerBoundForEveryPairOn4x2) {
   }
 }
 
+TEST(ReshardPlan, AnAxisIsUsedOnce) {
+  const MeshRef mesh = MakeMesh({{"x", 4}, {"y", 2}});
+  const Shape shape(DType::kF32, {512, 512});
+  Sharding partial = Of(mesh, "_,_");
+  partial.unreduced = {FullAxis(*mesh, 0)};
+  Sharding split_too = Of(mesh, "x,_");
+  split_too.unreduced = partial.unreduced;
+  EXPECT_FALSE(PlanReshard(partial, split_too, shape).ok());
+  EXPECT_FALSE(PlanReshard(Of(mesh, "x,x"), Of(mesh, "_,_"), shape).ok());
+}
+
 // The same tiles on other devices: every tile travels once, and nothing is gathered.
 TEST(ReshardPlan, AnotherDeviceOrderIsOnePermute) {
   const MeshRef mesh = MakeMesh({{"x", 4}, {"y", 2}});

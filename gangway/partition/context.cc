@@ -258,32 +258,34 @@ absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sha
     return made;
   }
   if (value.unchanged) module_->gathered_budget -= GrowthOfLoop(value, to);
-  if (best == nullptr) {
+  const bool remade = IsCheapToRemake(value) && (best == nullptr || best->HasSteps());
+  if (best == nullptr && !remade) {
     if (!failure.ok()) return failure;
     return absl::InvalidArgumentError(
         absl::StrCat("cannot reshard from ", value.sharding.ToString(), " to ", to.ToString(), ": manual axes differ"));
   }
-  if (module_->options.record_reasons) {
+  if (best != nullptr && module_->options.record_reasons) {
     builder_.set_metadata(WithReason(CurrentMetadata(), module_->reasons.size()));
     module_->reasons.push_back(ReasonOf(value, to, *best));
   }
   Instruction* made = nullptr;
-  bool steps = false;
-  for (const ReshardStage& stage : best->stages) steps |= !stage.steps.empty();
-  if (steps && IsCheapToRemake(value)) {
-    Sharding whole = to;
-    whole.unreduced.clear();
-    GW_ASSIGN_OR_RETURN(made, Remake(this, value, whole));
-    if (whole != to) {
-      GW_ASSIGN_OR_RETURN(const ReshardPlan* partial, module_->planner->Plan(whole, to, value.global));
-      made = EmitReshard(*partial, &collectives_, made);
-    }
+  if (remade) {
+    GW_ASSIGN_OR_RETURN(made, RemadeAs(value, to));
   } else {
     made = EmitReshard(*best, &collectives_, source);
   }
   if (module_->options.record_reasons) builder_.set_metadata(CurrentMetadata());
   VersionsOf(value).push_back({to, made});
   return made;
+}
+
+absl::StatusOr<Instruction*> Context::RemadeAs(const LocalValue& value, const Sharding& to) {
+  Sharding whole = to;
+  whole.unreduced.clear();
+  GW_ASSIGN_OR_RETURN(Instruction * made, Remake(this, value, whole));
+  if (whole == to) return made;
+  GW_ASSIGN_OR_RETURN(const ReshardPlan* partial, module_->planner->Plan(whole, to, value.global));
+  return EmitReshard(*partial, &collectives_, made);
 }
 
 Instruction* Context::ShardOffset(const Sharding& sharding, const Shape& global, int64_t dim) {

@@ -129,6 +129,8 @@ class Context {
   bool IsUnchanged(const hlo::Instruction& instruction) const;
   // By how much a reshard that leaves the loop makes its state larger.
   int64_t GrowthOfLoop(const LocalValue& value, const Sharding& to) const;
+  // A value that is cheap to make again, under `to`.
+  absl::StatusOr<hlo::Instruction*> RemadeAs(const LocalValue& value, const Sharding& to);
   hlo::OpMetadata CurrentMetadata() const;
   Reason ReasonOf(const LocalValue& value, const Sharding& to, const ReshardPlan& plan);
 

@@ -9,6 +9,12 @@ namespace gangway::partition {
 using hlo::Instruction;
 using hlo::Opcode;
 
+int64_t StrideOf(const Mesh& mesh, const AxisRef& ref) {
+  int64_t stride = mesh.axis_size(ref.axis) / (ref.pre * ref.size);
+  for (int a = ref.axis + 1; a < mesh.rank(); ++a) stride *= mesh.axis_size(a);
+  return stride;
+}
+
 Instruction* Coordinates::Position(const MeshRef& mesh) {
   if (partition_ == nullptr) partition_ = builder_->Convert(builder_->PartitionId(), DType::kS32);
   if (mesh->IsIota()) return partition_;
@@ -25,9 +31,8 @@ Instruction* Coordinates::Position(const MeshRef& mesh) {
 Instruction* Coordinates::Part(const MeshRef& mesh, const AxisRef& ref) {
   const std::string key = absl::StrCat(mesh->ToString(), " ", AxisToString(*mesh, ref));
   if (auto it = made_.find(key); it != made_.end()) return it->second;
-  int64_t stride = mesh->axis_size(ref.axis) / (ref.pre * ref.size);
+  const int64_t stride = StrideOf(*mesh, ref);
   int64_t outer = ref.pre;
-  for (int a = ref.axis + 1; a < mesh->rank(); ++a) stride *= mesh->axis_size(a);
   for (int a = 0; a < ref.axis; ++a) outer *= mesh->axis_size(a);
   Instruction* value = Position(mesh);
   if (stride > 1) value = builder_->Binary(Opcode::kDivide, value, builder_->Index(stride));

@@ -11,6 +11,9 @@
 
 namespace gangway::partition {
 
+// Positions of the mesh from one value of the part of an axis to the next.
+int64_t StrideOf(const Mesh& mesh, const AxisRef& ref);
+
 // For one computation; makes each value once. Borrows the builder.
 class Coordinates {
  public:

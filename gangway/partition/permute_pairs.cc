@@ -5,12 +5,6 @@
 namespace gangway::partition {
 namespace {
 
-int64_t StrideOf(const Mesh& mesh, const AxisRef& atom) {
-  int64_t stride = mesh.axis_size(atom.axis) / (atom.pre * atom.size);
-  for (int a = atom.axis + 1; a < mesh.rank(); ++a) stride *= mesh.axis_size(a);
-  return stride;
-}
-
 bool IsHeld(const Holders& holders, int atom) {
   return std::find(holders.begin(), holders.end(), atom) != holders.end();
 }

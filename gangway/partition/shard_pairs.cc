@@ -3,12 +3,6 @@
 namespace gangway::partition {
 namespace {
 
-int64_t StrideOf(const Mesh& mesh, const AxisRef& ref) {
-  int64_t stride = mesh.axis_size(ref.axis) / (ref.pre * ref.size);
-  for (int a = ref.axis + 1; a < mesh.rank(); ++a) stride *= mesh.axis_size(a);
-  return stride;
-}
-
 // The position whose coordinate along `axes` is `to` where this one's is `from`.
 int64_t Moved(const Mesh& mesh, const AxisList& axes, int64_t position, int64_t from, int64_t to) {
   for (size_t i = axes.size(); i-- > 0;) {

@@ -236,22 +236,7 @@ absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sha
     whole.unreduced.clear();
     GW_RETURN_IF_ERROR(Reshard(value, whole).status());
   }
-  const ReshardPlan* best = nullptr;
-  Instruction* source = nullptr;
-  absl::Status failure;
-  for (const Version& version : VersionsOf(value)) {
-    auto from = AdoptManual(version.sharding, to.manual);
-    if (!from) continue;
-    auto plan = module_->planner->Plan(*from, to, value.global);
-    if (!plan.ok()) {
-      failure = plan.status();
-      continue;
-    }
-    if (best == nullptr || (*plan)->Cost() < best->Cost()) {
-      best = *plan;
-      source = version.local;
-    }
-  }
+  const auto [best, source, failure] = NearestWay(value, to);
   if (best != nullptr && best->Cost() > RemakingCost(value, to)) {
     GW_ASSIGN_OR_RETURN(Instruction * made, RemakeFromOperands(this, value, to));
     VersionsOf(value).push_back({to, made});
@@ -277,6 +262,22 @@ absl::StatusOr<Instruction*> Context::Reshard(const LocalValue& value, const Sha
   if (module_->options.record_reasons) builder_.set_metadata(CurrentMetadata());
   VersionsOf(value).push_back({to, made});
   return made;
+}
+
+Context::Way Context::NearestWay(const LocalValue& value, const Sharding& to) {
+  Way nearest;
+  for (const Version& version : VersionsOf(value)) {
+    const std::optional<Sharding> from = AdoptManual(version.sharding, to.manual);
+    if (!from) continue;
+    const absl::StatusOr<const ReshardPlan*> plan = module_->planner->Plan(*from, to, value.global);
+    if (!plan.ok()) {
+      nearest.failure = plan.status();
+    } else if (nearest.plan == nullptr || (*plan)->Cost() < nearest.plan->Cost()) {
+      nearest.plan = *plan;
+      nearest.source = version.local;
+    }
+  }
+  return nearest;
 }
 
 absl::StatusOr<Instruction*> Context::RemadeAs(const LocalValue& value, const Sharding& to) {

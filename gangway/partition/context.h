@@ -129,6 +129,13 @@ class Context {
   bool IsUnchanged(const hlo::Instruction& instruction) const;
   // By how much a reshard that leaves the loop makes its state larger.
   int64_t GrowthOfLoop(const LocalValue& value, const Sharding& to) const;
+  // How a version of the value gets to another sharding; without a plan, why none can.
+  struct Way {
+    const ReshardPlan* plan = nullptr;
+    hlo::Instruction* source = nullptr;
+    absl::Status failure;
+  };
+  Way NearestWay(const LocalValue& value, const Sharding& to);
   // A value that is cheap to make again, under `to`.
   absl::StatusOr<hlo::Instruction*> RemadeAs(const LocalValue& value, const Sharding& to);
   hlo::OpMetadata CurrentMetadata() const;

@@ -71,69 +71,84 @@ class Search {
     return bytes;
   }
 
-  // Adds the state after a move of `kind` over `size` values of a digit; merges it into the running collective where
-  // one instruction can do both.
+  // Adds the state after a move of `kind` over `size` values of a digit.
   void Move(int from, Holders holders, uint32_t pending, StepKind kind, int64_t size, uint32_t touched) {
     const Node& node = nodes_[from];
     Node next;
     next.holders = std::move(holders);
     next.pending = pending;
     next.parent = from;
-    const double tile = TileBytes(node.holders);
-    const double q = static_cast<double>(size);
-    const double run = static_cast<double>(node.run_size);
-    const bool same = node.run_size > 0 && node.run == kind;
-    const bool moves = kind == StepKind::kAllToAll || kind == StepKind::kPermute;
-    const bool ran_moves = node.run_size > 0 && (node.run == StepKind::kAllToAll || node.run == StepKind::kPermute ||
-                                                 node.run == StepKind::kExchange);
-    double delta = 0;
-    if (kind == StepKind::kAllToAll && same && (node.touched & touched) == 0) {
-      next.run = kind;
-      next.run_size = node.run_size * size;
-      next.touched = node.touched | touched;
-      delta = tile * (1 / run - 1 / (run * q));
-    } else if (kind == StepKind::kPermute && same) {
-      next.run = kind;
-      next.run_size = 1;
-      delta = kLocalStep;
-    } else if (moves && ran_moves && !(same && kind == StepKind::kAllToAll)) {
-      next.run = StepKind::kExchange;
-      const int64_t factor = kind == StepKind::kAllToAll ? size : 1;
-      next.run_size = node.run_size * factor;
-      if (next.run_size > kMaxPieces) return;
-      if (node.run == StepKind::kAllToAll) delta += tile / run + kBytesPerCollective * (run - 1);
-      delta += kBytesPerCollective * run * static_cast<double>(factor - 1) + kLocalStep;
-    } else {
-      next.run = kind;
-      next.run_size = kind == StepKind::kPermute ? 1 : size;
-      next.touched = touched;
-      next.starts_run = true;
-      const double overhead = same && kind != StepKind::kAllToAll ? 0 : kBytesPerCollective;
-      if (same && kind != StepKind::kAllToAll) {
-        next.starts_run = false;
-        next.run_size = node.run_size * size;
-      }
-      switch (kind) {
-        case StepKind::kAllGather:
-          delta = tile * (q - 1) + overhead;
-          break;
-        case StepKind::kAllToAll:
-        case StepKind::kReduceScatter:
-          delta = tile * (1 - 1 / q) + overhead;
-          break;
-        case StepKind::kPermute:
-          delta = tile + overhead;
-          break;
-        case StepKind::kAllReduce:
-          delta = same ? 2 * tile * (1 / run - 1 / (run * q)) : 2 * tile * (1 - 1 / q) + overhead;
-          break;
-        default:
-          delta = kLocalStep;
-      }
-    }
-    next.cost = node.cost + delta;
+    std::optional<double> delta = JoinRun(node, kind, size, touched, &next);
+    if (!delta) delta = StartRun(node, kind, size, touched, &next);
+    if (next.run_size > kMaxPieces && next.run == StepKind::kExchange) return;
+    next.cost = node.cost + *delta;
     if (done_.contains(KeyOf(next))) return;
     Push(std::move(next));
+  }
+
+  // What it costs more where the running collective can do the move as well; nothing where it cannot.
+  std::optional<double> JoinRun(const Node& node, StepKind kind, int64_t size, uint32_t touched, Node* next) const {
+    if (node.run_size == 0) return std::nullopt;
+    const double tile = TileBytes(node.holders);
+    const double q = static_cast<double>(size), run = static_cast<double>(node.run_size);
+    const bool same = node.run == kind;
+    next->run = kind;
+    next->run_size = node.run_size * size;
+    next->touched = touched;
+    if (kind == StepKind::kAllToAll && same && (node.touched & touched) == 0) {
+      next->touched |= node.touched;
+      return tile * (1 / run - 1 / (run * q));
+    }
+    if (kind == StepKind::kPermute && same) {
+      next->run_size = 1;
+      next->touched = 0;
+      return kLocalStep;
+    }
+    const bool moves = kind == StepKind::kAllToAll || kind == StepKind::kPermute;
+    const bool ran_moves =
+        node.run == StepKind::kAllToAll || node.run == StepKind::kPermute || node.run == StepKind::kExchange;
+    if (moves && ran_moves && !(same && kind == StepKind::kAllToAll)) return JoinExchange(node, kind, size, next);
+    if (moves || !same) return std::nullopt;
+    if (kind == StepKind::kAllReduce) return 2 * tile * (1 / run - 1 / (run * q));
+    return BytesOf(kind, tile, q);
+  }
+
+  // An all-to-all and a permute in one: a permute for each piece of the tile.
+  double JoinExchange(const Node& node, StepKind kind, int64_t size, Node* next) const {
+    const double run = static_cast<double>(node.run_size);
+    const int64_t factor = kind == StepKind::kAllToAll ? size : 1;
+    next->run = StepKind::kExchange;
+    next->run_size = node.run_size * factor;
+    next->touched = 0;
+    double delta = kBytesPerCollective * run * static_cast<double>(factor - 1) + kLocalStep;
+    if (node.run == StepKind::kAllToAll) delta += TileBytes(node.holders) / run + kBytesPerCollective * (run - 1);
+    return delta;
+  }
+
+  double StartRun(const Node& node, StepKind kind, int64_t size, uint32_t touched, Node* next) const {
+    next->run = kind;
+    next->run_size = kind == StepKind::kPermute ? 1 : size;
+    next->touched = touched;
+    next->starts_run = true;
+    const double bytes = BytesOf(kind, TileBytes(node.holders), static_cast<double>(size));
+    return kind == StepKind::kSlice ? bytes : bytes + kBytesPerCollective;
+  }
+
+  // Received in one move of a tile over `q` devices.
+  static double BytesOf(StepKind kind, double tile, double q) {
+    switch (kind) {
+      case StepKind::kAllGather:
+        return tile * (q - 1);
+      case StepKind::kAllToAll:
+      case StepKind::kReduceScatter:
+        return tile * (1 - 1 / q);
+      case StepKind::kPermute:
+        return tile;
+      case StepKind::kAllReduce:
+        return 2 * tile * (1 - 1 / q);
+      default:
+        return kLocalStep;
+    }
   }
 
   bool IsFree(const Node& node, int atom) const {

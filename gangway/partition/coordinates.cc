@@ -1,5 +1,6 @@
 #include "gangway/partition/coordinates.h"
 
+#include <limits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -59,13 +60,19 @@ Instruction* Coordinates::Of(const MeshRef& mesh, const AxisList& axes_in) {
   return value;
 }
 
+void Coordinates::NoteOverflow(int64_t number) {
+  overflows_ |= number < std::numeric_limits<int32_t>::min() || number > std::numeric_limits<int32_t>::max();
+}
+
 Instruction* Coordinates::Scaled(const MeshRef& mesh, const AxisList& axes, int64_t scale) {
   if (scale == 0 || ProductOf(axes) == 1) return builder_->Index(0);
+  NoteOverflow(scale * (ProductOf(axes) - 1));
   Instruction* value = Of(mesh, axes);
   return scale == 1 ? value : builder_->Binary(Opcode::kMultiply, value, builder_->Index(scale));
 }
 
 Instruction* Coordinates::PerShard(const MeshRef& mesh, const AxisList& axes, const std::vector<int64_t>& values) {
+  for (int64_t value : values) NoteOverflow(value);
   const int64_t step = values.size() > 1 ? values[1] - values[0] : 0;
   bool linear = true;
   for (size_t i = 1; i < values.size(); ++i) linear &= values[i] - values[i - 1] == step;

@@ -26,13 +26,18 @@ class Coordinates {
   // s32[]: values[i] on the devices whose place along `axes` is i. A constant or a multiple of the place where that
   // gives them, else read from a table.
   hlo::Instruction* PerShard(const MeshRef& mesh, const AxisList& axes, const std::vector<int64_t>& values);
+  // Some number asked for so far does not fit s32.
+  bool overflows() const { return overflows_; }
   hlo::Builder* builder() { return builder_; }
 
  private:
   hlo::Instruction* Position(const MeshRef& mesh);
   hlo::Instruction* Part(const MeshRef& mesh, const AxisRef& ref);
 
+  void NoteOverflow(int64_t number);
+
   hlo::Builder* builder_;
+  bool overflows_ = false;
   hlo::Instruction* partition_ = nullptr;
   absl::flat_hash_map<std::string, hlo::Instruction*> made_;
 };

@@ -63,6 +63,12 @@ Shardings CarriedLeaves(const Instruction& instruction, const LocalValues& value
   return wanted;
 }
 
+absl::Status CheckPlaces(const Instruction& instruction, Context& context) {
+  if (!context.coordinates().overflows()) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("partition: %", instruction.name(), ": places along a split dimension do not fit 32 bits"));
+}
+
 }  // namespace
 
 absl::Status LocalizeParameter(const Instruction&, Context&) {
@@ -262,12 +268,14 @@ absl::StatusOr<hlo::Computation*> LocalizeComputation(ModuleState* module, const
     context.Begin(instruction);
     GW_RETURN_IF_ERROR_WITH(LocalizerOf(instruction.opcode())(instruction, context),
                             absl::StrCat("partition: %", instruction.name()));
+    GW_RETURN_IF_ERROR(CheckPlaces(instruction, context));
   }
   const Instruction& root = *source.root();
   context.Begin(root, /*demands=*/false);
   const Shardings wanted = results != nullptr ? *results : WantedLeaves(root, context);
   GW_ASSIGN_OR_RETURN_WITH(std::vector<Instruction*> leaves, ReshardLeaves(context.Values(root), wanted, context),
                            absl::StrCat("partition: result of ", source.name()));
+  GW_RETURN_IF_ERROR(CheckPlaces(root, context));
   target->set_root(context.Pack(root.shape(), leaves));
   if (final_results != nullptr) *final_results = wanted;
   return target;

@@ -207,7 +207,10 @@ absl::Status PjrtExecutable::Launch(Queued& queued, Fiber* fiber, std::vector<PJ
 absl::Status PjrtExecutable::LaunchWith(Queued& queued, PJRT_ExecuteContext* context, Fiber* fiber,
                                         std::vector<PJRT_Buffer*>& results) {
   const std::shared_ptr<const Instance>& instance = queued.device->instance();
-  GW_ASSIGN_OR_RETURN_WITH(PJRT_LoadedExecutable * handle, program_->HandleFor(instance), "loading the program");
+  std::optional<LoadedCopy::Use> copy;  // until the launch is over
+  if (!program_->IsFor(*instance)) {
+    GW_ASSIGN_OR_RETURN_WITH(copy, program_->CopyFor(instance).Get(), "loading the program");
+  }
   std::vector<PJRT_Buffer*> arguments;
   std::vector<int64_t> kept = queued.options.keep_inputs;
   for (size_t i = 0; i < queued.inputs.size(); ++i) {
@@ -227,7 +230,7 @@ absl::Status PjrtExecutable::LaunchWith(Queued& queued, PJRT_ExecuteContext* con
   PJRT_Buffer** result_list = results.data();
   PJRT_Event* complete = nullptr;
   GW_PJRT_ARGS(PJRT_LoadedExecutable_Execute_Args, args);
-  args.executable = handle;
+  args.executable = copy.has_value() ? copy->handle() : program_->handle();
   args.options = &options;
   args.argument_lists = &argument_list;
   args.num_devices = 1;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,13 @@
 #include "gangway/device/pjrt/buffer.h"
 #include "gangway/device/pjrt/hosted.h"
 #include "gangway/device/pjrt/instance.h"
+#include "gangway/device/pjrt/loaded_copy.h"
 
 namespace gangway::device::pjrt {
 
 // A program in the form the clients inside the plugin hold it: compiled once and loaded into each client where it first
-// runs, or compiled for each where the plugin cannot serialize it (XLA's CPU sort with a known comparator).
+// runs, or compiled for each where the plugin cannot serialize it (XLA's CPU sort with a known comparator). The copies
+// go when there are too many (loaded_copy.h); what was compiled first stays.
 // Thread-safe.
 class Program {
  public:
@@ -28,17 +31,17 @@ class Program {
   const Instance& instance() const { return *first_; }
   // As compiled, for its signature.
   PJRT_LoadedExecutable* handle() const { return compiled_; }
-  // As loaded into `instance`.
-  absl::StatusOr<PJRT_LoadedExecutable*> HandleFor(const std::shared_ptr<const Instance>& instance);
+  // Whether it was compiled for `instance`; others need a copy.
+  bool IsFor(const Instance& instance) const { return first_.get() == &instance; }
+  LoadedCopy& CopyFor(const std::shared_ptr<const Instance>& instance);
 
  private:
-  struct Loaded;
-
   Program(std::shared_ptr<const Instance> first, PJRT_LoadedExecutable* compiled, const CompileRequest& request)
       : first_(std::move(first)), compiled_(compiled), name_(request.name), hlo_(request.hlo) {}
   // Null when the instance's cache has nothing that it can load.
   static std::unique_ptr<Program> FromCache(const std::shared_ptr<const Instance>& instance,
                                             const CompileRequest& request);
+  absl::StatusOr<PJRT_LoadedExecutable*> LoadInto(const Instance& instance);
   absl::Status Serialize() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<const Instance> first_;
@@ -48,8 +51,7 @@ class Program {
   // Kept until it is known that the program can be serialized, and from then on `serialized_` instead.
   std::string hlo_ ABSL_GUARDED_BY(mutex_);
   std::string serialized_ ABSL_GUARDED_BY(mutex_);  // empty until a second client needs it
-  // By client; null while it is being loaded.
-  absl::flat_hash_map<const Instance*, std::shared_ptr<Loaded>> loaded_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<const Instance*, std::unique_ptr<LoadedCopy>> copies_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Whether a program's launches are small enough for the lane: known after some of them ran on their devices' threads,

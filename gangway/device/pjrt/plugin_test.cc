@@ -8,6 +8,7 @@
 
 #include "gangway/device/pjrt/client.h"
 #include "gangway/device/pjrt/compile_options.h"
+#include "gangway/device/pjrt/loaded_copy.h"
 
 namespace gangway::device::pjrt {
 namespace {
@@ -61,6 +62,31 @@ TEST(Plugin, TheCpuPluginServesAsManyDevicesAsAsked) {
   EXPECT_EQ((*client)->devices()[2]->id(), 2);
   // A second client of the same plugin.
   EXPECT_TRUE(MakePjrtClient({GANGWAY_CPU_PLUGIN, {}}).ok());
+}
+
+// A copy that counts how often it was loaded and unloaded.
+struct CountedCopy {
+  int loads = 0, unloads = 0;
+  LoadedCopy copy{[this]() -> absl::StatusOr<PJRT_LoadedExecutable*> {
+                    ++loads;
+                    return reinterpret_cast<PJRT_LoadedExecutable*>(this);
+                  },
+                  [this](PJRT_LoadedExecutable*) { ++unloads; }};
+};
+
+TEST(LoadedCopy, TheOldestThatNobodyUsesGoAndComeBack) {
+  CountedCopy used, old, fresh, freshest;
+  const auto use = used.copy.Get();
+  ASSERT_TRUE(use.ok());
+  for (CountedCopy* counted : {&old, &fresh, &freshest}) ASSERT_TRUE(counted->copy.Get().ok());
+  EXPECT_EQ(DropOldCopies(), 1);
+  EXPECT_EQ(used.unloads, 0);
+  EXPECT_EQ(old.unloads, 1);
+  EXPECT_EQ(fresh.unloads, 0);
+  ASSERT_TRUE(old.copy.Get().ok());
+  EXPECT_EQ(old.loads, 2);
+  EXPECT_EQ(DropOldCopies(), 1);  // of the one in use and the next older
+  EXPECT_EQ(fresh.unloads, 1);
 }
 
 TEST(CompileOptions, AreTheWireFormOfTheProto) {

@@ -49,17 +49,6 @@ absl::StatusOr<PJRT_LoadedExecutable*> LoadHandle(const Instance& instance, absl
 
 }  // namespace
 
-// Loaded once, by whichever device thread comes first; the others of that client wait for it.
-struct Program::Loaded {
-  explicit Loaded(std::shared_ptr<const Instance> instance) : instance(std::move(instance)) {}
-  ~Loaded() { Destroy(*instance, handle.ok() ? *handle : nullptr); }
-
-  const std::shared_ptr<const Instance> instance;
-  absl::Mutex mutex;
-  bool done = false;
-  absl::StatusOr<PJRT_LoadedExecutable*> handle = nullptr;
-};
-
 absl::StatusOr<std::unique_ptr<Program>> Program::Compile(std::shared_ptr<const Instance> instance,
                                                           const CompileRequest& request) {
   if (instance->code.has_value()) {
@@ -110,31 +99,25 @@ absl::Status Program::Serialize() {
   return status;
 }
 
-absl::StatusOr<PJRT_LoadedExecutable*> Program::HandleFor(const std::shared_ptr<const Instance>& instance) {
-  if (instance == first_) return compiled_;
-  std::shared_ptr<Loaded> loaded;
+absl::StatusOr<PJRT_LoadedExecutable*> Program::LoadInto(const Instance& instance) {
   std::string serialized, hlo;
   {
     absl::MutexLock lock(&mutex_);
-    std::shared_ptr<Loaded>& entry = loaded_[instance.get()];
-    if (entry == nullptr) {
-      if (Serialize().ok()) hlo_.clear();
-      entry = std::make_shared<Loaded>(instance);
-    }
-    loaded = entry;
+    if (Serialize().ok()) hlo_.clear();
+    serialized = serialized_;
+    hlo = hlo_;
   }
-  absl::MutexLock lock(&loaded->mutex);
-  if (!loaded->done) {
-    {
-      absl::MutexLock lock_bytes(&mutex_);
-      serialized = serialized_;
-      hlo = hlo_;
-    }
-    loaded->handle =
-        serialized.empty() ? CompileHandle(*instance, CompileRequest{name_, hlo}) : LoadHandle(*instance, serialized);
-    loaded->done = true;
+  return serialized.empty() ? CompileHandle(instance, CompileRequest{name_, hlo}) : LoadHandle(instance, serialized);
+}
+
+LoadedCopy& Program::CopyFor(const std::shared_ptr<const Instance>& instance) {
+  absl::MutexLock lock(&mutex_);
+  std::unique_ptr<LoadedCopy>& copy = copies_[instance.get()];
+  if (copy == nullptr) {
+    copy = std::make_unique<LoadedCopy>([this, instance] { return LoadInto(*instance); },
+                                        [instance](PJRT_LoadedExecutable* handle) { Destroy(*instance, handle); });
   }
-  return loaded->handle;
+  return *copy;
 }
 
 }  // namespace gangway::device::pjrt

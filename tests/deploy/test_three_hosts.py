@@ -153,12 +153,12 @@ def test_both_tenants_train(site, native_losses):
 def test_shares_are_three_to_one(site):
     for token in ("of-red", "of-blue"):
         site.start(token)
-    assert clusters.eventually(lambda: min(site.device_seconds().get(t, 0) for t in ("red", "blue")) > 1, 90), (
+    assert clusters.eventually(lambda: min(site.device_seconds().get(t, 0) for t in ("red", "blue")) > 5, 90), (
         site.logs()
     )
     before = site.device_seconds()
-    # Until blue has had a good part of its share.
-    assert clusters.eventually(lambda: site.device_seconds()["blue"] - before["blue"] > 8, 240), site.logs()
+    # Until blue has had a good part of its share: what either has under way when we look is counted later.
+    assert clusters.eventually(lambda: site.device_seconds()["blue"] - before["blue"] > 20, 240), site.logs()
     after = site.device_seconds()
     used = {tenant: after[tenant] - before[tenant] for tenant in before}
     print(used)

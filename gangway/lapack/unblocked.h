@@ -2,14 +2,14 @@
 //
 // OpenBLAS takes a factor that is no number for zero where it scales a vector, and so gives such a matrix factors that
 // are finite and wrong. These let NaN reach everything that depends on it. Arguments and results are LAPACK's;
-// matrices are column-major, dense, and small enough that nobody waits for them.
+// matrices are column-major and dense. A column at a time: slow for large ones, of which nobody wants many.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "gangway/lapack/call.h"
 

@@ -211,7 +211,15 @@ TEST_F(ServerTest, TheEndOfTheSessionEndsItsCalls) {
 }
 
 TEST_F(ServerTest, ARefusedSessionEndsAndGivesItsPlaceBack) {
-  controller_.admission = absl::PermissionDeniedError("no tenant has this token");
+  const auto admit = [&](const absl::Status& admission) {
+    absl::Notification done;
+    loop_.Post([&] {
+      controller_.admission = admission;
+      done.Notify();
+    });
+    done.WaitForNotification();
+  };
+  bool refused = true;
   const auto open = [&](IfrtResponse* response) {
     grpc::ClientContext context;
     context.AddMetadata("ifrt-proxy-grpc-ifrt-session-metadata-bin", GrpcIfrtSessionMetadata().SerializeAsString());
@@ -219,17 +227,19 @@ TEST_F(ServerTest, ARefusedSessionEndsAndGivesItsPlaceBack) {
     IfrtRequest request;
     request.mutable_init_request();
     EXPECT_TRUE(stream->Write(request) && stream->Read(response));
-    if (controller_.admission.ok()) stream->WritesDone();
+    if (!refused) stream->WritesDone();
     IfrtResponse none;
     EXPECT_FALSE(stream->Read(&none)) << "nothing more is said";
     return stream->Finish();
   };
+  admit(absl::PermissionDeniedError("no tenant has this token"));
   IfrtResponse response;
   for (int i = 0; i < ServerOptions().max_sessions + 10; ++i) {
     open(&response);
     ASSERT_EQ(response.response_metadata().status().message(), "no tenant has this token");
   }
-  controller_.admission = absl::OkStatus();
+  admit(absl::OkStatus());
+  refused = false;
   EXPECT_TRUE(open(&response).ok());
   EXPECT_TRUE(response.has_init_response());
 }

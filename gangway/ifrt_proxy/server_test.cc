@@ -102,6 +102,22 @@ class ServerTest : public testing::Test {
     grpc::Status status = writer->Finish();
     EXPECT_TRUE(status.ok()) << status.error_message();
   }
+  // Numbered from zero.
+  void WriteRequests(uint64_t count) {
+    IfrtRequest request;
+    request.mutable_destruct_array_request()->add_array_handle(1);
+    for (uint64_t i = 0; i < count; ++i) {
+      request.mutable_request_metadata()->set_op_id(i);
+      EXPECT_TRUE(stream_->Write(request));
+    }
+  }
+  void ReadAnswers(uint64_t count) {
+    IfrtResponse response;
+    for (uint64_t i = 0; i < count; ++i) {
+      ASSERT_TRUE(stream_->Read(&response));
+      ASSERT_EQ(response.response_metadata().op_id(), i);
+    }
+  }
   std::unique_ptr<LookupCall> Lookup(uint64_t handle) { return std::make_unique<LookupCall>(*stub_, session_, handle); }
 
   Strand loop_;
@@ -139,21 +155,10 @@ TEST_F(ServerTest, ReadsOnWhenABusyLoopHasTakenWhatWaited) {
     });
   });
   busy.WaitForNotification();
-  std::thread writer([&] {
-    IfrtRequest request;
-    request.mutable_destruct_array_request()->add_array_handle(1);
-    for (int i = 0; i < kRequests; ++i) {
-      request.mutable_request_metadata()->set_op_id(i);
-      EXPECT_TRUE(stream_->Write(request));
-    }
-  });
+  std::thread writer([&] { WriteRequests(kRequests); });
   absl::SleepFor(absl::Milliseconds(100));  // so that some wait: the outcome is the same if none does
   go_on.Notify();
-  IfrtResponse response;
-  for (uint64_t i = 0; i < kRequests; ++i) {
-    ASSERT_TRUE(stream_->Read(&response));
-    ASSERT_EQ(response.response_metadata().op_id(), i);
-  }
+  ReadAnswers(kRequests);
   writer.join();
   holder.join();
 }
@@ -251,23 +256,13 @@ TEST_F(ServerTest, RequestsBehindAHostBufferWaitForIt) {
   make.mutable_make_array_from_host_buffer_request()->set_host_buffer_handle(7);
   make.mutable_request_metadata()->set_op_id(kRequests);
   ASSERT_TRUE(stream_->Write(make));
-  std::thread writer([&] {
-    IfrtRequest request;
-    request.mutable_destruct_array_request()->add_array_handle(1);
-    for (int i = 0; i < kRequests; ++i) {
-      request.mutable_request_metadata()->set_op_id(i);
-      EXPECT_TRUE(stream_->Write(request));
-    }
-  });
+  std::thread writer([&] { WriteRequests(kRequests); });
   absl::SleepFor(absl::Milliseconds(100));  // so that some wait: the outcome is the same if none does
   Store(7, "bytes");
   IfrtResponse response;
   ASSERT_TRUE(stream_->Read(&response));
   EXPECT_EQ(response.response_metadata().op_id(), kRequests);
-  for (uint64_t i = 0; i < kRequests; ++i) {
-    ASSERT_TRUE(stream_->Read(&response));
-    ASSERT_EQ(response.response_metadata().op_id(), i);
-  }
+  ReadAnswers(kRequests);
   writer.join();
 }
 

@@ -76,9 +76,9 @@ void CallAll(Calls calls);
 // OK, or UNAVAILABLE with UCX's words for it.
 absl::Status ToStatus(ucs_status_t status, absl::string_view what);
 
-// UCX's objects belong to whoever holds the mutex; one thread waits for the network and moves it,
-// while nobody else does so (LookOut). Rendezvous keeps
-// large parcels where they are until somebody receives them, so early parcels take no memory here.
+// UCX's objects belong to whoever holds the mutex; one thread waits for the network and moves it, while nobody else
+// does so (LookOut). Rendezvous keeps large parcels where they are until somebody receives them, so early parcels take
+// no memory here.
 class UcxFabric final : public IntroducedFabric {
  public:
   absl::Status Start();

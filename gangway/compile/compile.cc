@@ -27,6 +27,9 @@
 namespace gangway::compile {
 namespace {
 
+// What the program says to the device's compiler (device/HOSTED.md).
+constexpr char kOrderAttribute[] = "gangway.order", kDepthFirst[] = "depth-first";
+
 // What is behind the borders of calls and constants shows up before shardings are chosen.
 absl::Status CleanInput(hlo::Module* module, bool partitioned) {
   passes::Pipeline pipeline;
@@ -184,6 +187,9 @@ class Compilation {
       GW_RETURN_IF_ERROR(HostCollectives(lowered.get()));
       // The plugin runs it on one device; the partitions meet in the collective library.
       lowered->config().num_partitions = 1;
+      if (cost::LeanerOrder(*lowered) == cost::OrderKind::kDepthFirst) {
+        lowered->config().frontend_attributes[kOrderAttribute] = kDepthFirst;
+      }
       Dump("hosted", *lowered);
     }
     GW_ASSIGN_OR_RETURN(program_.executable, hlo::SerializeModule(*lowered));

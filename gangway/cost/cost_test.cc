@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "gangway/cost/collective_bytes.h"
 #include "gangway/cost/machine.h"
 #include "gangway/cost/module_cost.h"
@@ -124,6 +125,52 @@ ENTRY e {
   EXPECT_EQ(memory.argument_bytes, 4096);
   EXPECT_EQ(memory.output_bytes, 4096);
   EXPECT_EQ(memory.temporary_bytes, 4096);  // b only
+}
+
+// n chains of products, each to a number, which are added up.
+std::string ChainsOfProducts(int n) {
+  std::string text = "HloModule m\nadd { p = f32[] parameter(0) q = f32[] parameter(1) ROOT s = f32[] add(p, q) }\n";
+  absl::StrAppend(&text, "ENTRY e {\n  z = f32[] constant(0)\n  s0 = f32[] parameter(0)\n");
+  constexpr char kDims[] = "lhs_contracting_dims={1}, rhs_contracting_dims={0}";
+  for (int i = 1; i <= n; ++i) {
+    absl::StrAppendFormat(&text, "  x%d = f32[64,64] parameter(%d)\n", i, i);
+    absl::StrAppendFormat(&text, "  a%d = f32[64,64] dot(x%d, x%d), %s\n", i, i, i, kDims);
+    absl::StrAppendFormat(&text, "  b%d = f32[64,64] dot(a%d, a%d), %s\n", i, i, i, kDims);
+    absl::StrAppendFormat(&text, "  r%d = f32[] reduce(b%d, z), dimensions={0,1}, to_apply=add\n", i, i);
+    absl::StrAppendFormat(&text, "  %ss%d = f32[] add(s%d, r%d)\n", i == n ? "ROOT " : "", i, i - 1, i);
+  }
+  return text + "}\n";
+}
+
+TEST(PeakMemoryTest, ChainsOneAfterTheOtherTakeLessThanSideBySide) {
+  std::unique_ptr<hlo::Module> module = Parse(ChainsOfProducts(4));
+  EXPECT_GT(PeakMemoryOf(*module, OrderKind::kBreadthFirst).temporary_bytes, 4 * 64 * 64 * 4);
+  EXPECT_LE(PeakMemoryOf(*module, OrderKind::kDepthFirst).temporary_bytes, 2 * 64 * 64 * 4 + 64);
+  EXPECT_EQ(LeanerOrder(*module), OrderKind::kDepthFirst);
+  EXPECT_EQ(LeanerOrder(*Parse(ChainsOfProducts(1))), OrderKind::kBreadthFirst);
+}
+
+TEST(OrderTest, EveryOperationComesAfterWhatItReads) {
+  std::unique_ptr<hlo::Module> module = Parse(ChainsOfProducts(3));
+  for (OrderKind kind : {OrderKind::kAsWritten, OrderKind::kBreadthFirst, OrderKind::kDepthFirst}) {
+    Places place;
+    for (const hlo::Instruction* i : OrderOf(*module->entry(), kind)) {
+      for (const hlo::Instruction* operand : i->operands()) EXPECT_TRUE(place.contains(operand)) << i->name();
+      EXPECT_TRUE(place.emplace(i, place.size()).second) << i->name();
+    }
+    EXPECT_EQ(static_cast<int64_t>(place.size()), module->entry()->size());
+  }
+}
+
+TEST(OrderTest, LongChainsOfFusedOperationsAreNoBurden) {
+  std::string text = "HloModule m\nENTRY e {\n  s0 = f32[8] parameter(0)\n";
+  constexpr int kTerms = 20000;
+  for (int i = 1; i <= kTerms; ++i) {
+    absl::StrAppendFormat(&text, "  x%d = f32[8] parameter(%d)\n  %ss%d = f32[8] add(s%d, x%d)\n", i, i,
+                          i == kTerms ? "ROOT " : "", i, i - 1, i);
+  }
+  std::unique_ptr<hlo::Module> module = Parse(text + "}\n");
+  EXPECT_EQ(static_cast<int64_t>(OrderOf(*module->entry(), OrderKind::kDepthFirst).size()), module->entry()->size());
 }
 
 TEST(PeakMemoryTest, SquaresAreFusedWithWhatTheySquare) {

@@ -1,10 +1,11 @@
-// An estimate of the memory a per-device program needs at most, from the lives of its values in program order.
+// An estimate of the memory a per-device program needs at most, from the lives of its values.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "gangway/cost/order.h"
 #include "gangway/hlo/module.h"
 
 namespace gangway::cost {
@@ -18,7 +19,10 @@ struct PeakMemory {
 
 // Counted as a good compiler would place them: views take no memory; an elementwise value with one elementwise reader
 // is fused into it; an operation may write over an operand of its size that ends there; loop state is updated in place.
-PeakMemory PeakMemoryOf(const hlo::Module& module);
+PeakMemory PeakMemoryOf(const hlo::Module& module, OrderKind order = OrderKind::kAsWritten);
+
+// The one of breadth and depth first that needs less memory; breadth first where they are alike.
+OrderKind LeanerOrder(const hlo::Module& module);
 
 // Places in a computation are indices into its instructions.
 using Places = absl::flat_hash_map<const hlo::Instruction*, int64_t>;

@@ -41,3 +41,21 @@ def test_weights_are_gathered_again_when_memory_is_short():
     assert kept[0] == 1  # of all weights together
     assert again[0] > LAYERS
     assert again[1] == pytest.approx(kept[1], rel=1e-5)  # the plugin fuses other operations
+
+
+CHAINS = 6
+SIDE_BY_SIDE = f"""
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+one_each = NamedSharding(Mesh(np.array(jax.devices()), ("data",)), P("data"))
+x = [jax.ShapeDtypeStruct((8, 128, 128), np.float32, sharding=one_each)] * {CHAINS}
+chains = jax.jit(lambda x: sum(jnp.sum(m @ m @ m, axis=(1, 2)) for m in x)).lower(x).compile()
+print(chains.memory_analysis().temp_size_in_bytes)
+"""
+
+
+def test_what_is_independent_runs_one_after_the_other():
+    result = clusters.run([str(clusters.GANGWAY), "run", "--devices", "8", "--", sys.executable, "-c", SIDE_BY_SIDE])
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert int(result.stdout) < 3 * 128 * 128 * 4

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "gangway/device/pjrt/module_attribute.h"
 
 namespace gangway::device::pjrt {
 namespace {
@@ -32,12 +33,20 @@ using Flag = std::pair<absl::string_view, bool>;
 // Over the plugin's defaults. A fast maximum loses NaN. XNNPACK packs the weights anew on every call: Eigen's kernels
 // take 0.7 of its time on one thread, and devices of a CPU have one or few.
 constexpr Flag kCpuFlags[] = {{"xla_cpu_enable_fast_min_max", false}, {"xla_cpu_use_xnnpack", false}};
+// The operations of a device run on one thread: there is no gain in an order that has many of them ready at once.
+constexpr Flag kDepthFirst = {"xla_cpu_enable_concurrency_optimized_scheduler", false};
 constexpr Flag kDeterministicGpuFlags[] = {{"xla_gpu_deterministic_ops", true}};
+
+std::vector<Flag> CpuFlags(absl::string_view hlo) {
+  std::vector<Flag> flags(std::begin(kCpuFlags), std::end(kCpuFlags));
+  if (ModuleAttribute(hlo, "gangway.order") == "depth-first") flags.push_back(kDepthFirst);
+  return flags;
+}
 
 }  // namespace
 
-std::string CompileOptionsFor(absl::string_view platform, bool deterministic) {
-  if (platform == "cpu") return PortableCompileOptions(kCpuFlags);
+std::string CompileOptionsFor(absl::string_view platform, bool deterministic, absl::string_view hlo) {
+  if (platform == "cpu") return PortableCompileOptions(CpuFlags(hlo));
   const bool is_gpu = platform == "cuda" || platform == "rocm";
   return is_gpu && deterministic ? PortableCompileOptions(kDeterministicGpuFlags) : PortableCompileOptions({});
 }

@@ -14,7 +14,8 @@ namespace gangway::device::pjrt {
 // fields of xla.DebugOptions, set over the plugin's defaults.
 std::string PortableCompileOptions(absl::Span<const std::pair<absl::string_view, bool>> flags);
 
-// The same with the flags that suit a platform. `deterministic`: equal inputs give equal bits. On CPUs they always do.
-std::string CompileOptionsFor(absl::string_view platform, bool deterministic);
+// The same with the flags that suit a platform and a serialized program (device/HOSTED.md, Attributes of the module).
+// `deterministic`: equal inputs give equal bits. On CPUs they always do.
+std::string CompileOptionsFor(absl::string_view platform, bool deterministic, absl::string_view hlo);
 
 }  // namespace gangway::device::pjrt

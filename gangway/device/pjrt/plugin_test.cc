@@ -9,6 +9,7 @@
 #include "gangway/device/pjrt/client.h"
 #include "gangway/device/pjrt/compile_options.h"
 #include "gangway/device/pjrt/loaded_copy.h"
+#include "gangway/device/pjrt/module_attribute.h"
 
 namespace gangway::device::pjrt {
 namespace {
@@ -96,9 +97,31 @@ TEST(CompileOptions, AreTheWireFormOfTheProto) {
 }
 
 TEST(CompileOptions, DeterminismIsAskedForWhereItIsNotGiven) {
-  EXPECT_EQ(CompileOptionsFor("cpu", true), CompileOptionsFor("cpu", false));
-  EXPECT_NE(CompileOptionsFor("cuda", true).find("xla_gpu_deterministic_ops"), std::string::npos);
-  EXPECT_EQ(CompileOptionsFor("cuda", false), PortableCompileOptions({}));
+  EXPECT_EQ(CompileOptionsFor("cpu", true, ""), CompileOptionsFor("cpu", false, ""));
+  EXPECT_NE(CompileOptionsFor("cuda", true, "").find("xla_gpu_deterministic_ops"), std::string::npos);
+  EXPECT_EQ(CompileOptionsFor("cuda", false, ""), PortableCompileOptions({}));
+}
+
+TEST(CompileOptions, AreWhatTheModuleAsksFor) {
+  // id: 7, a field of 8 bytes, one of 4, frontend_attributes{map{"a": "b"} map{"gangway.order": "depth-first"}}.
+  const std::string eight(8, 'x'), four(4, 'x'), entry = "\n\rgangway.order\x12\vdepth-first";
+  const std::string map =
+      "\n\x06\n\x01"
+      "a\x12\x01"
+      "b\n" +
+      std::string(1, static_cast<char>(entry.size())) + entry;
+  const std::string module =
+      "\x28\x07\x31" + eight + "\x3d" + four + "\x9a\x01" + std::string(1, static_cast<char>(map.size())) + map;
+  EXPECT_EQ(ModuleAttribute(module, "gangway.order"), "depth-first");
+  EXPECT_EQ(ModuleAttribute(module, "a"), "b");
+  EXPECT_EQ(ModuleAttribute(module, "c"), std::nullopt);
+  for (size_t size = 0; size < module.size(); ++size) {
+    EXPECT_NE(ModuleAttribute(absl::string_view(module).substr(0, size), "gangway.order"), "depth-first");
+  }
+  const std::string flag = "xla_cpu_enable_concurrency_optimized_scheduler";
+  EXPECT_NE(CompileOptionsFor("cpu", false, module).find(flag), std::string::npos);
+  EXPECT_EQ(CompileOptionsFor("cpu", false, "").find(flag), std::string::npos);
+  EXPECT_EQ(CompileOptionsFor("cuda", false, module).find(flag), std::string::npos);
 }
 
 }  // namespace

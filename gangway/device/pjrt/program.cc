@@ -15,10 +15,12 @@ void Destroy(const Instance& instance, PJRT_LoadedExecutable* handle) {
   instance.Call(instance.api().PJRT_LoadedExecutable_Destroy, args).IgnoreError();
 }
 
-std::string OptionsOf(const Instance& instance) { return CompileOptionsFor(instance.platform, instance.deterministic); }
+std::string OptionsFor(const Instance& instance, absl::string_view hlo) {
+  return CompileOptionsFor(instance.platform, instance.deterministic, hlo);
+}
 
 absl::StatusOr<PJRT_LoadedExecutable*> CompileHandle(const Instance& instance, const CompileRequest& request) {
-  const std::string options = OptionsOf(instance);
+  const std::string options = OptionsFor(instance, request.hlo);
   std::string code(request.hlo);
   PJRT_Program program = {};
   program.struct_size = PJRT_Program_STRUCT_SIZE;
@@ -58,14 +60,15 @@ absl::StatusOr<std::unique_ptr<Program>> Program::Compile(std::shared_ptr<const 
   std::unique_ptr<Program> program(new Program(instance, handle, request));
   if (instance->code.has_value()) {
     absl::MutexLock lock(&program->mutex_);
-    if (program->Serialize().ok()) instance->code->Keep(request.hlo, OptionsOf(*instance), program->serialized_);
+    if (program->Serialize().ok())
+      instance->code->Keep(request.hlo, OptionsFor(*instance, request.hlo), program->serialized_);
   }
   return program;
 }
 
 std::unique_ptr<Program> Program::FromCache(const std::shared_ptr<const Instance>& instance,
                                             const CompileRequest& request) {
-  std::optional<std::string> code = instance->code->Find(request.hlo, OptionsOf(*instance));
+  std::optional<std::string> code = instance->code->Find(request.hlo, OptionsFor(*instance, request.hlo));
   if (!code.has_value()) return nullptr;
   absl::StatusOr<PJRT_LoadedExecutable*> handle = LoadHandle(*instance, *code);
   if (!handle.ok()) return nullptr;

@@ -17,8 +17,9 @@ namespace {
 using propagate::IndexClass;
 using propagate::Placement;
 
-// How much more memory than the first try's another may take.
-constexpr double kMemorySlack = 1.1;
+// How much more memory than the first try's another may take: a little, or some that saves many times its size.
+constexpr double kMemorySlack = 1.1, kMostMemory = 2;
+constexpr double kSavedPerByte = 4;
 constexpr size_t kMaxIndices = 4;     // placed, one at a time
 constexpr double kLeastShare = 0.05;  // of the flops that an index worth placing takes part in
 constexpr int kRounds = 2;            // placements on top of each other
@@ -48,9 +49,9 @@ class PlanSearch {
 
   absl::StatusOr<PlannedProgram> Run() {
     GW_ASSIGN_OR_RETURN(Try best, Complete({}, options_.propagation));
-    const int64_t memory = static_cast<int64_t>(static_cast<double>(best.peak_bytes) * kMemorySlack);
+    first_peak_ = static_cast<double>(best.peak_bytes);
     GW_RETURN_IF_ERROR(Refine(&best));
-    GW_RETURN_IF_ERROR(TryEmptyShards(memory, &best));
+    GW_RETURN_IF_ERROR(TryEmptyShards(&best));
     for (int round = 0; round < kRounds; ++round) {
       std::optional<Try> better;
       for (const Placement& placement : Candidates(best)) {
@@ -59,8 +60,8 @@ class PlanSearch {
         placements.push_back(placement);
         GW_ASSIGN_OR_RETURN(Try next, Complete(std::move(placements), PinnedOptions()));
         // What takes much memory may take less once it is known what is asked for.
-        if (next.peak_bytes > memory && next.cost < best.cost) GW_RETURN_IF_ERROR(Refine(&next));
-        if (next.peak_bytes > memory) continue;
+        if (!HasMemory(next, best) && next.cost < best.cost) GW_RETURN_IF_ERROR(Refine(&next));
+        if (!HasMemory(next, best)) continue;
         if (next.cost < (better ? better->cost : best.cost)) better = std::move(next);
       }
       if (!better) break;
@@ -82,15 +83,22 @@ class PlanSearch {
     return total;
   }
 
+  // May be taken instead of `than`.
+  bool HasMemory(const Try& next, const Try& than) const {
+    const double peak = static_cast<double>(next.peak_bytes);
+    if (peak <= first_peak_ * kMemorySlack) return true;
+    return peak <= first_peak_ * kMostMemory && than.cost - next.cost >= kSavedPerByte * (peak - first_peak_);
+  }
+
   bool InBudget() const { return spent_ + size_ <= options_.budget; }
 
   // Dimensions of few elements split, if that is better.
-  absl::Status TryEmptyShards(int64_t memory, Try* best) {
+  absl::Status TryEmptyShards(Try* best) {
     if (!best->report.would_be_empty || !InBudget()) return absl::OkStatus();
     empty_shards_ = true;
     GW_ASSIGN_OR_RETURN(Try split, Complete(best->program.placements, PinnedOptions()));
     GW_RETURN_IF_ERROR(Refine(&split));
-    empty_shards_ = split.cost < best->cost && split.peak_bytes <= memory;
+    empty_shards_ = split.cost < best->cost && HasMemory(split, *best);
     if (empty_shards_) *best = std::move(split);
     return absl::OkStatus();
   }
@@ -229,6 +237,7 @@ class PlanSearch {
   const int64_t size_;
   partition::ReshardPlanner planner_;
   int64_t spent_ = 0;
+  double first_peak_ = 0;
   bool empty_shards_ = false;  // of completions from now on
   std::optional<double> first_flops_;
   std::optional<Outside> outside_;

@@ -100,6 +100,36 @@ TEST(ReshardPlan, AnotherDeviceOrderNeverGathersEverything) {
   }
 }
 
+// A mesh of `axes` axes of two devices, named a, b, c, ...
+MeshRef MeshOfTwos(int axes) {
+  std::vector<MeshAxis> made;
+  for (int i = 0; i < axes; ++i) made.push_back({std::string(1, static_cast<char>('a' + i)), 2});
+  return MakeMesh(std::move(made));
+}
+
+TEST(ReshardPlan, ManyAxesAreNoReasonToGather) {
+  const MeshRef mesh = MeshOfTwos(8);
+  const Shape shape(DType::kF32, {64, 64, 64, 64, 64});
+  const double tile = static_cast<double>(shape.ByteSize()) / 256;
+  for (const auto& [from, to] :
+       {std::pair{"ab,cd,ef,g,h", "hg,fe,dc,b,a"}, std::pair{"abcd,efgh,_,_,_", "_,_,hg,fedc,ba"},
+        std::pair{"ab,_,cd,_,efgh", "e,fa,g,bch,d"}}) {
+    const auto plan = PlanReshard(Of(mesh, from), Of(mesh, to), shape);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_LE(plan->bytes, 2 * tile) << from << " -> " << to << ": " << plan->ToString();
+  }
+}
+
+TEST(ReshardPlan, HasMoreDigitsThanAWordHasBits) {
+  const std::string axes = "abcdefghijklmnopqrst";
+  const MeshRef mesh = MeshOfTwos(static_cast<int>(axes.size()));
+  const Shape shape(DType::kF32, {int64_t{1} << 20, int64_t{1} << 20});
+  const auto plan = PlanReshard(Of(mesh, axes + ",_"), Of(mesh, "_," + axes), shape);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->messages, 1) << plan->ToString();
+  EXPECT_LE(plan->bytes, static_cast<double>(shape.ByteSize() >> 20));
+}
+
 TEST(ReshardPlan, PartialSumsScatterOntoDimensionsTheyWillSplit) {
   const MeshRef mesh = MakeMesh({{"x", 4}, {"y", 2}});
   Sharding from = Of(mesh, "_,y");

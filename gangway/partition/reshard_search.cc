@@ -10,16 +10,20 @@
 namespace gangway::partition {
 namespace {
 
-constexpr int kMaxExpansions = 20000;
+// States looked at for the cheapest way: enough for all pairs of shardings over four axes.
+constexpr size_t kMaxExpansions = 400;
+constexpr size_t kBeam = 24;        // kept of the states that are as many moves away, where there are more
 constexpr int64_t kMaxPieces = 16;  // permutes one exchange may become
 constexpr double kLocalStep = 1;    // bytes; prefers fewer local steps
+
+uint64_t Bit(int digit) { return uint64_t{1} << digit; }
 
 struct Node {
   Holders holders;
   uint32_t pending = 0;  // atoms with partial sums still to be resolved
   StepKind run = StepKind::kSlice;
   int64_t run_size = 0;  // product of digits the run has moved; 0 before the first step
-  uint32_t touched = 0;  // digits the run has moved
+  uint64_t touched = 0;  // digits the run has moved
   bool starts_run = false;
   int parent = -1;
   double cost = 0;
@@ -30,23 +34,79 @@ class Search {
   Search(const DigitView& view, int element_bytes) : view_(view), element_bytes_(element_bytes) {}
 
   std::vector<ReshardStep> Run() {
+    kept_ = view_.unreduced_from & view_.unreduced_to;
+    std::optional<int> goal = Cheapest();
+    if (!goal) goal = CheapestKept();
+    return goal ? Extract(*goal) : GatherAndSlice();
+  }
+
+ private:
+  void Start() {
+    nodes_.clear();
+    done_.clear();
+    queue_ = {};
     Node start;
     start.holders = view_.from;
     start.pending = view_.unreduced_from & ~view_.unreduced_to;
-    kept_ = view_.unreduced_from & view_.unreduced_to;
     Push(std::move(start));
+  }
+
+  bool IsGoal(int index) const { return nodes_[index].holders == view_.to && nodes_[index].pending == 0; }
+
+  // The end of the cheapest way; nothing where it takes too long to find.
+  std::optional<int> Cheapest() {
+    Start();
     while (!queue_.empty()) {
       const int index = queue_.top().second;
       queue_.pop();
       if (!done_.insert(KeyOf(nodes_[index])).second) continue;
-      if (nodes_[index].holders == view_.to && nodes_[index].pending == 0) return Extract(index);
-      if (static_cast<int>(done_.size()) > kMaxExpansions) break;
+      if (IsGoal(index)) return index;
+      if (done_.size() > kMaxExpansions) break;
       Expand(index);
     }
-    return GatherAndSlice();
+    return std::nullopt;
   }
 
- private:
+  // The end of the cheapest of the ways that look best move after move.
+  std::optional<int> CheapestKept() {
+    Start();
+    std::optional<int> goal;
+    while (!queue_.empty()) {
+      std::vector<std::pair<double, int>> layer;
+      for (; !queue_.empty(); queue_.pop()) {
+        const auto [cost, index] = queue_.top();
+        if (goal && cost >= nodes_[*goal].cost) continue;
+        if (!done_.insert(KeyOf(nodes_[index])).second) continue;
+        if (IsGoal(index)) {
+          goal = index;
+        } else {
+          layer.emplace_back(cost + CostAhead(nodes_[index]), index);
+        }
+      }
+      std::sort(layer.begin(), layer.end());
+      layer.resize(std::min(layer.size(), kBeam));
+      for (const auto& [cost, index] : layer) Expand(index);
+    }
+    return goal;
+  }
+
+  // About what it costs from the state on: sums added up, wrong axes moved, what is too much gathered.
+  double CostAhead(const Node& node) const {
+    const double tile = TileBytes(node.holders);
+    double cost = std::max(0.0, TileBytes(view_.to) - tile);
+    for (size_t a = 0; a < view_.atoms.size(); ++a) {
+      if (!(node.pending >> a & 1)) continue;
+      const bool scatters = std::find(view_.to.begin(), view_.to.end(), static_cast<int>(a)) != view_.to.end();
+      cost += BytesOf(scatters ? StepKind::kReduceScatter : StepKind::kAllReduce, tile,
+                      static_cast<double>(SizeOf(static_cast<int>(a))));
+    }
+    for (size_t i = 0; i < node.holders.size(); ++i) {
+      if (node.holders[i] == view_.to[i]) continue;
+      cost += kBytesPerCollective + (node.holders[i] == kLocal || view_.to[i] == kLocal ? 0 : tile / 2);
+    }
+    return cost;
+  }
+
   static std::string KeyOf(const Node& node) {
     std::string key(node.holders.begin(), node.holders.end());
     key.append(reinterpret_cast<const char*>(&node.pending), sizeof(node.pending));
@@ -72,7 +132,7 @@ class Search {
   }
 
   // Adds the state after a move of `kind` over `size` values of a digit.
-  void Move(int from, Holders holders, uint32_t pending, StepKind kind, int64_t size, uint32_t touched) {
+  void Move(int from, Holders holders, uint32_t pending, StepKind kind, int64_t size, uint64_t touched) {
     const Node& node = nodes_[from];
     Node next;
     next.holders = std::move(holders);
@@ -87,7 +147,7 @@ class Search {
   }
 
   // What it costs more where the running collective can do the move as well; nothing where it cannot.
-  std::optional<double> JoinRun(const Node& node, StepKind kind, int64_t size, uint32_t touched, Node* next) const {
+  std::optional<double> JoinRun(const Node& node, StepKind kind, int64_t size, uint64_t touched, Node* next) const {
     if (node.run_size == 0) return std::nullopt;
     const double tile = TileBytes(node.holders);
     const double q = static_cast<double>(size), run = static_cast<double>(node.run_size);
@@ -125,7 +185,7 @@ class Search {
     return delta;
   }
 
-  double StartRun(const Node& node, StepKind kind, int64_t size, uint32_t touched, Node* next) const {
+  double StartRun(const Node& node, StepKind kind, int64_t size, uint64_t touched, Node* next) const {
     next->run = kind;
     next->run_size = kind == StepKind::kPermute ? 1 : size;
     next->touched = touched;
@@ -167,7 +227,7 @@ class Search {
       if (holders[d] == kLocal || holders[d] == view_.to[d]) continue;
       Holders next = holders;
       next[d] = kLocal;
-      Move(index, std::move(next), pending, StepKind::kAllGather, view_.digits[d].size, 1u << d);
+      Move(index, std::move(next), pending, StepKind::kAllGather, view_.digits[d].size, Bit(d));
       Swap(index, holders, pending, d);
     }
     for (size_t a = 0; a < view_.atoms.size(); ++a) {
@@ -185,9 +245,9 @@ class Search {
       Holders next = holders;
       next[e] = static_cast<int8_t>(a);
       if (pending >> a & 1) {
-        Move(index, next, pending & ~(1u << a), StepKind::kReduceScatter, size, 1u << e);
+        Move(index, next, pending & ~(1u << a), StepKind::kReduceScatter, size, Bit(e));
       } else if (IsFree(nodes_[index], a)) {
-        Move(index, next, pending, StepKind::kSlice, size, 1u << e);
+        Move(index, next, pending, StepKind::kSlice, size, Bit(e));
       }
     }
     for (int d = 0; d < static_cast<int>(holders.size()); ++d) {
@@ -195,7 +255,7 @@ class Search {
       Holders next = holders;
       next[e] = next[d];
       next[d] = kLocal;
-      Move(index, std::move(next), pending, StepKind::kAllToAll, size, 1u << d | 1u << e);
+      Move(index, std::move(next), pending, StepKind::kAllToAll, size, Bit(d) | Bit(e));
     }
   }
 

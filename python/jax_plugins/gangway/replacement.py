@@ -12,7 +12,9 @@ def replace(owner, name, make):
     original = getattr(owner, name, None)
     if original is None or hasattr(original, "gangway"):
         return None
-    replacement = functools.wraps(original)(make(original))
+    # A method of jaxlib's classes has a qualified name that is no text.
+    named = [a for a in functools.WRAPPER_ASSIGNMENTS if a != "__qualname__" or isinstance(original.__qualname__, str)]
+    replacement = functools.update_wrapper(make(original), original, named)
     replacement.gangway = True
     setattr(owner, name, replacement)
     # JAX's public names for it, other libraries'.

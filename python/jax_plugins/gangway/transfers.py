@@ -3,7 +3,8 @@
 The client copies between devices of its own server only: what goes from there to a local CPU device, or from one server
 to another, is read to the host first. It sends arrays with positive strides only: reversed and broadcast ones are made
 dense. JAX reads what goes to another set of devices to the host and puts it there again; the server's workers can move
-it themselves.
+it themselves, unless a guard of explicit transfers is on, which is JAX's to apply. Reading an array of a CPU device is
+no transfer to JAX's guards: it is none here either.
 """
 
 import numpy as np
@@ -20,6 +21,27 @@ def install():
     _install_device_put()
     _install_batched_device_put()
     _install_transfer_server()
+    _install_reads()
+
+
+def _install_reads():
+    try:
+        from jax._src.array import ArrayImpl
+        from jax._src.config import transfer_guard_device_to_host as guard
+    except ImportError:
+        return
+    for name in ("_single_device_array_to_np_array_did_copy", "_copy_single_device_array_to_host_async"):
+        replace(ArrayImpl, name, lambda original: _unguarded_on_cpu(original, guard))
+
+
+def _unguarded_on_cpu(original, guard):
+    def read(array):
+        if guard.value in (None, "allow") or next(iter(array.devices())).platform != "cpu":
+            return original(array)
+        with guard("allow"):
+            return original(array)
+
+    return read
 
 
 def _install_transfer_server():
@@ -102,7 +124,7 @@ def _move(x, sharding, copy):
 
     if not isinstance(x, ArrayImpl) or not is_known(x.sharding) or not is_known(sharding):
         return None
-    if x.dtype.kind in "TO":
+    if x.dtype.kind in "TO" or _guards_explicit_transfers():
         return None  # of strings: the server does not look into them
     sets = x.sharding.device_set, sharding.device_set
     if sets[0] == sets[1] or max(map(len, sets)) == 1 or "proxy" not in _client_of(sharding).runtime_type:
@@ -111,6 +133,13 @@ def _move(x, sharding, copy):
     if copy == semantics.ALWAYS_COPY or not hasattr(_pathways, "_transfer_to_shardings"):
         return None
     return _pathways._transfer_to_shardings([x], [sharding], copy == semantics.DONATE_INPUT)[0]
+
+
+def _guards_explicit_transfers():
+    from jax._src import config
+
+    guards = config.transfer_guard_host_to_device, config.transfer_guard_device_to_device
+    return any((guard.value or "").endswith("_explicit") for guard in guards)
 
 
 def _leaves_its_client(array, device):

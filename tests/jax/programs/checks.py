@@ -80,6 +80,32 @@ def leaks_and_transfers():
     return refused, allowed, clean
 
 
+def guarded_reads_and_moves():
+    """On CPU devices to read is no transfer; a move to other devices is an explicit one."""
+    m = mesh(x=8)
+    devices = jax.devices()
+    found = []
+
+    def results():
+        return jax.jit(lambda x: (x + 1, x.sum()))(put(normal(8), m, "x"))
+
+    for guard in (jax.transfer_guard, jax.transfer_guard_device_to_host):
+        for level in ("log", "disallow", "disallow_explicit"):
+            for read in (np.asarray, jax.device_get, repr, lambda x: x.tolist(), lambda x: x.copy_to_host_async()):
+                for x in results():
+                    with guard(level):
+                        found.append(_why(lambda: read(x)))
+    split, total = results()
+    one = jnp.float32(3) + 1
+    for guard in (jax.transfer_guard_host_to_device, jax.transfer_guard_device_to_device):
+        for level in ("disallow", "disallow_explicit"):
+            for x in (split, total, one):
+                for place in (on(m), devices[1], on(m).with_memory_kind("pinned_host")):
+                    with guard(level):
+                        found.append(_why(lambda: jax.device_put(x, place)))
+    return found
+
+
 def without_jit():
     m = mesh(x=8)
     x = put(normal(8, 4), m, "x")

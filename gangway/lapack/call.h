@@ -90,6 +90,10 @@ T* Data(const Array& array) {
 // Result `to` starts as operand `from`; they may be the same memory.
 void CopyOperand(const Call& call, size_t from, size_t to);
 
+// LAPACK's iterations need not end on what is not finite: such matrices are refused as if it had seen a bad fourth
+// argument.
+inline constexpr int32_t kNotFinite = -4;
+
 // LAPACK's leading dimension: at least 1, also of an empty matrix.
 inline int Leading(int64_t rows) { return static_cast<int>(std::max<int64_t>(1, rows)); }
 

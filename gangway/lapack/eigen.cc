@@ -25,16 +25,6 @@ absl::Status SymmetricEigen(const Call& call) {
   return absl::OkStatus();
 }
 
-bool IsFinite(float x) { return std::isfinite(x); }
-bool IsFinite(double x) { return std::isfinite(x); }
-template <typename R>
-bool IsFinite(std::complex<R> x) {
-  return std::isfinite(x.real()) && std::isfinite(x.imag());
-}
-
-// LAPACK's QR iterations need not end on NaN: those matrices are refused as if it had seen a bad fourth argument.
-constexpr int32_t kNotFinite = -4;
-
 // Eigenvectors of a real matrix come as real and imaginary columns; a conjugate pair shares two.
 template <typename R>
 void UnpackConjugatePairs(int n, const R* imaginary, const std::vector<R>& packed, std::complex<R>* vectors) {
@@ -71,7 +61,7 @@ absl::Status RealEigen(const Call& call) {
     int32_t& info = Data<int32_t>(call.results[4])[i];
     std::copy_n(Data<T>(call.operands[0]) + i * size, size, work.data());
     info = kNotFinite;
-    if (!std::all_of(work.begin(), work.end(), [](T x) { return IsFinite(x); })) continue;
+    if (!unblocked::AllFinite(work.data(), size)) continue;
     info = geev(LAPACK_COL_MAJOR, left, right, n, work.data(), Leading(n), real, imaginary, vl.data(), Leading(n),
                 vr.data(), Leading(n));
     if (info != 0) continue;
@@ -95,7 +85,7 @@ absl::Status ComplexEigen(const Call& call) {
     int32_t& info = Data<int32_t>(call.results[3])[i];
     std::copy_n(Data<T>(call.operands[0]) + i * size, size, work.data());
     info = kNotFinite;
-    if (!std::all_of(work.begin(), work.end(), [](T x) { return IsFinite(x); })) continue;
+    if (!unblocked::AllFinite(work.data(), size)) continue;
     info = geev(LAPACK_COL_MAJOR, left, right, n, work.data(), Leading(n), Data<T>(call.results[0]) + i * n,
                 Data<T>(call.results[1]) + i * size, Leading(n), Data<T>(call.results[2]) + i * size, Leading(n));
   }
@@ -179,10 +169,18 @@ absl::Status Tridiagonal(const Call& call) {
       CheckArrays(call, batch, {Of<T>({n, n})}, {Of<T>({n, n}), Of<R>({n}), Of<R>({off}), Of<T>({off}), Info()}));
   GW_ASSIGN_OR_RETURN(const char uplo, CharacterOf(call, "uplo", "LU"));
   CopyOperand(call, 0, 0);
-  for (int64_t i = 0; i < batch.size; ++i) {
-    Data<int32_t>(call.results[4])[i] =
-        sytrd(LAPACK_COL_MAJOR, uplo, n, Data<T>(call.results[0]) + i * n * n, Leading(n),
-              Data<R>(call.results[1]) + i * n, Data<R>(call.results[2]) + i * off, Data<T>(call.results[3]) + i * off);
+  T* a = Data<T>(call.results[0]);
+  R* diagonal = Data<R>(call.results[1]);
+  R* off_diagonal = Data<R>(call.results[2]);
+  T* tau = Data<T>(call.results[3]);
+  int32_t* info = Data<int32_t>(call.results[4]);
+  for (int64_t i = 0; i < batch.size; ++i, a += int64_t{n} * n, diagonal += n, off_diagonal += off, tau += off) {
+    info[i] = 0;
+    if (unblocked::AllFinite(a, int64_t{n} * n)) {
+      info[i] = sytrd(LAPACK_COL_MAJOR, uplo, n, a, Leading(n), diagonal, off_diagonal, tau);
+    } else {
+      unblocked::Tridiagonal(uplo, n, a, diagonal, off_diagonal, tau);
+    }
   }
   return absl::OkStatus();
 }

@@ -71,7 +71,11 @@ absl::Status PivotedQr(const Call& call) {
   int32_t* pivots = Data<int32_t>(call.results[1]);
   T* tau = Data<T>(call.results[2]);
   for (int64_t i = 0; i < batch.size; ++i, a += int64_t{m} * n, pivots += n, tau += batch.least()) {
-    geqp3(LAPACK_COL_MAJOR, m, n, a, Leading(m), pivots, tau);
+    if (unblocked::AllFinite(a, int64_t{m} * n)) {
+      geqp3(LAPACK_COL_MAJOR, m, n, a, Leading(m), pivots, tau);
+    } else {
+      unblocked::PivotedQr(m, n, a, pivots, tau);
+    }
   }
   return absl::OkStatus();
 }

@@ -1,7 +1,9 @@
 // Each routine against what defines its result; wrong calls are refused.
 #include <cmath>
 
+#include "gangway/lapack/call.h"
 #include "gangway/lapack/routine.h"
+#include "gangway/lapack/unblocked.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -70,6 +72,64 @@ TEST(LapackTest, FactorsOfWhatIsNoNumber) {
   ASSERT_TRUE(CallRoutine("lapack_dorgqr_ffi", {factor.array(), tau.array()}, {q.array()}).ok());
   for (int i : {0, 3, 4, 6, 7, 8}) EXPECT_THAT(factor.values[i], testing::IsNan()) << i;
   for (double x : q.values) EXPECT_THAT(x, testing::IsNan());
+  S32 columns(DType::kS32, {3});
+  ASSERT_TRUE(
+      CallRoutine("lapack_dgeqp3_ffi", {a.array(), columns.array()}, {factor.array(), pivots.array(), tau.array()})
+          .ok());
+  for (int i : {0, 3, 4, 6, 7, 8}) EXPECT_THAT(factor.values[i], testing::IsNan()) << i;
+  F64 diagonal = Doubles({3}), off = Doubles({2}), two = Doubles({2});
+  ASSERT_TRUE(CallRoutine("lapack_dsytrd_ffi", {a.array()},
+                          {factor.array(), diagonal.array(), off.array(), two.array(), info.array()}, {{"uplo", 'L'}})
+                  .ok());
+  EXPECT_EQ(diagonal.values[0], 4);
+  for (double x : {diagonal.values[1], diagonal.values[2], off.values[0], off.values[1]}) {
+    EXPECT_THAT(x, testing::IsNan());
+  }
+}
+
+// Written out on a finite matrix, they are LAPACK's.
+TEST(LapackTest, FactorsWrittenOut) {
+  using C = std::complex<double>;
+  const int n = 5;
+  std::vector<C> values(n * n);
+  for (int i = 0; i < n * n; ++i) values[i] = C(std::sin(3.0 * i * i), std::cos(5.0 * i));
+  const auto near = [](const std::vector<C>& x, const std::vector<C>& y) {
+    for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(std::abs(x[i] - y[i]), 0, 1e-12) << i;
+  };
+  for (int32_t first : {0, 4}) {
+    std::vector<C> a = values, b = values, tau(n), tau_written(n);
+    std::vector<int32_t> pivots(n, 0), written(n, 0);
+    if (first > 0) pivots[first - 1] = written[first - 1] = 1;
+    LAPACKE_zgeqp3(LAPACK_COL_MAJOR, n, n, a.data(), n, pivots.data(), tau.data());
+    unblocked::PivotedQr(n, n, b.data(), written.data(), tau_written.data());
+    EXPECT_EQ(pivots, written);
+    near(a, b);
+    near(tau, tau_written);
+  }
+  for (char uplo : {'L', 'U'}) {
+    std::vector<C> a = values, b = values, tau(n - 1), tau_written(n - 1);
+    std::vector<double> d(n), e(n - 1), d_written(n), e_written(n - 1);
+    LAPACKE_zhetrd(LAPACK_COL_MAJOR, uplo, n, a.data(), n, d.data(), e.data(), tau.data());
+    unblocked::Tridiagonal(uplo, n, b.data(), d_written.data(), e_written.data(), tau_written.data());
+    near(a, b);
+    near(tau, tau_written);
+    near({d.begin(), d.end()}, {d_written.begin(), d_written.end()});
+    near({e.begin(), e.end()}, {e_written.begin(), e_written.end()});
+  }
+}
+
+TEST(LapackTest, SingularValuesOfWhatIsNotFiniteAreRefused) {
+  for (double bad : {std::nan(""), HUGE_VAL}) {
+    F64 a(DType::kF64, {2, 2}, {1, bad, 2, 3}), work = Doubles({2, 2}), s = Doubles({2}), u = Doubles({2, 2}),
+                                                vt = Doubles({2, 2});
+    for (const char* target : {"lapack_dgesdd_ffi", "lapack_dgesvd_ffi"}) {
+      S32 info = Info();
+      ASSERT_TRUE(CallRoutine(target, {a.array()}, {work.array(), s.array(), u.array(), vt.array(), info.array()},
+                              {{"mode", 'A'}})
+                      .ok());
+      EXPECT_LT(info.values[0], 0) << target << bad;
+    }
+  }
 }
 
 TEST(LapackTest, CholeskyOfABatchTellsOfEachMatrix) {

@@ -1,5 +1,6 @@
 // Singular values and vectors, by divide and conquer (gesdd) or QR iterations (gesvd).
 #include "gangway/lapack/call.h"
+#include "gangway/lapack/unblocked.h"
 
 namespace gangway::lapack {
 namespace {
@@ -28,7 +29,8 @@ absl::Status ForEach(const Call& call, const Decompose& decompose) {
   T* vt = Data<T>(call.results[3]);
   int32_t* info = Data<int32_t>(call.results[4]);
   for (int64_t i = 0; i < batch.size; ++i) {
-    info[i] = decompose(mode, m, n, a, s, u, vt, Leading(rows));
+    const bool finite = unblocked::AllFinite(a, int64_t{m} * n);
+    info[i] = finite ? decompose(mode, m, n, a, s, u, vt, Leading(rows)) : kNotFinite;
     a += int64_t{m} * n;
     s += k;
     u += int64_t{m} * columns;

@@ -10,6 +10,7 @@
 #include <complex>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "gangway/lapack/call.h"
 
@@ -113,6 +114,80 @@ void Qr(int m, int n, T* a, T* tau) {
     T* diagonal = a + i + int64_t{m} * i;
     tau[i] = Reflect(m - i, diagonal);
     ApplyFromLeft(m - i, diagonal, Conjugate(tau[i]), n - i - 1, diagonal + m, m);
+  }
+}
+
+// The length of a column, of which the first element is `x`.
+template <typename T>
+double Length(int size, const T* x) {
+  double square = 0;
+  for (int i = 0; i < size; ++i) square += std::norm(std::complex<double>(x[i]));
+  return std::sqrt(square);
+}
+
+// With the longest of the columns that are left in front; before them all that `pivots` has a number for. `pivots`
+// becomes where each column was, from 1.
+template <typename T>
+void PivotedQr(int m, int n, T* a, int32_t* pivots, T* tau) {
+  const auto column = [&](int j) { return a + int64_t{m} * j; };
+  int fixed = 0;
+  const auto swap = [&](int i, int j) {
+    std::swap_ranges(column(i), column(i) + m, column(j));
+    std::swap(pivots[i], pivots[j]);
+  };
+  for (int j = 0; j < n; ++j) {
+    const bool first = pivots[j] != 0;
+    pivots[j] = j + 1;
+    if (first) swap(fixed++, j);
+  }
+  for (int i = 0; i < std::min(m, n); ++i) {
+    int longest = i;
+    for (int j = i + 1; j < n && i >= fixed; ++j) {
+      if (Length(m - i, column(j) + i) > Length(m - i, column(longest) + i)) longest = j;
+    }
+    swap(i, longest);
+    tau[i] = Reflect(m - i, column(i) + i);
+    ApplyFromLeft(m - i, column(i) + i, Conjugate(tau[i]), n - i - 1, column(i) + i + m, m);
+  }
+}
+
+// Reduces a symmetric or Hermitian matrix, of which the half is there that `uplo` names. The upper half is the lower
+// one of the matrix read backwards.
+template <typename T>
+void Tridiagonal(char uplo, int n, T* a, RealOf<T>* diagonal, RealOf<T>* off_diagonal, T* tau) {
+  const auto place = [&](int i, int size) { return uplo == 'L' ? i : size - 1 - i; };
+  const auto at = [&](int i, int j) -> T& { return a[place(i, n) + int64_t{n} * place(j, n)]; };
+  std::vector<T> v, w;
+  for (int k = 0; k + 1 < n; ++k) {
+    const int size = n - k - 1;
+    v.resize(size);
+    w.assign(size, T(0));
+    for (int i = 0; i < size; ++i) v[i] = at(k + 1 + i, k);
+    const T scale = Reflect(size, v.data());
+    const RealOf<T> beta = std::real(v[0]);
+    v[0] = T(1);
+    for (int i = 0; i < size; ++i) {
+      for (int j = 0; j < size; ++j) {
+        const T x = i == j  ? T(std::real(at(k + 1 + i, k + 1 + i)))
+                    : i > j ? at(k + 1 + i, k + 1 + j)
+                            : Conjugate(at(k + 1 + j, k + 1 + i));
+        w[i] += scale * x * v[j];
+      }
+    }
+    T along(0);
+    for (int i = 0; i < size; ++i) along += Conjugate(w[i]) * v[i];
+    for (int i = 0; i < size; ++i) w[i] -= scale * along * v[i] / T(2);
+    for (int j = 0; j < size; ++j) {
+      for (int i = j; i < size; ++i) at(k + 1 + i, k + 1 + j) -= v[i] * Conjugate(w[j]) + w[i] * Conjugate(v[j]);
+    }
+    for (int i = 1; i < size; ++i) at(k + 1 + i, k) = v[i];
+    at(k + 1, k) = T(beta);
+    off_diagonal[place(k, n - 1)] = beta;
+    tau[place(k, n - 1)] = scale;
+  }
+  for (int i = 0; i < n; ++i) {
+    T& x = a[i + int64_t{n} * i];
+    x = T(diagonal[i] = std::real(x));
   }
 }
 

@@ -172,6 +172,8 @@ def failed_factors_are_nan():
         jnp.linalg.inv(np.zeros((2, 2))),
         jnp.linalg.eigvals(bad)[0],
         jnp.linalg.svd(bad)[1][0],
+        jnp.isnan(jnp.concatenate(jax.lax.linalg.tridiagonal(bad)[1:3], axis=1)),
+        jnp.isnan(jsl.qr(bad, pivoting=True, mode="r")[0]),
     )
 
 

@@ -183,7 +183,8 @@ class Compilation {
     if (options_.host_collectives) {
       GW_RETURN_IF_ERROR(passes::RunReduceInOneGo(*lowered).status());
       GW_RETURN_IF_ERROR(passes::RunIntegerExtremes(*lowered).status());
-      GW_RETURN_IF_ERROR(passes::RunJoinAsBytes(*lowered).status());
+      GW_RETURN_IF_ERROR(passes::RunPairsAsBytes(*lowered).status());
+      GW_RETURN_IF_ERROR(passes::RunWidenTotalOrder(*lowered).status());
       GW_RETURN_IF_ERROR(HostCollectives(lowered.get()));
       // The plugin runs it on one device; the partitions meet in the collective library.
       lowered->config().num_partitions = 1;

@@ -28,7 +28,8 @@ constexpr Pass kPasses[] = {
     {"flatten-dots", "join neighbouring dimensions of dots that play the same part", RunFlattenDots},
     {"integer-extremes", "take maxima and minima of floats as integers, which keeps NaN", RunIntegerExtremes},
     {"exponents-as-bytes", "move numbers of a type without a zero as bytes", RunExponentsAsBytes},
-    {"join-as-bytes", "join arrays of two-bit integers as bytes", RunJoinAsBytes},
+    {"pairs-as-bytes", "join, sort and reduce arrays of two-bit integers as bytes", RunPairsAsBytes},
+    {"widen-total-order", "put four-bit floats into total order as wider ones", RunWidenTotalOrder},
     {"reduce-in-one-go", "reduce along long dimensions without a tree of windows", RunReduceInOneGo},
 };
 

@@ -58,8 +58,11 @@ absl::StatusOr<bool> RunCombineCollectives(hlo::Module& module);
 absl::StatusOr<bool> RunFlattenDots(hlo::Module& module);
 // Maxima and minima of floats along dimensions become those of integers. For the program that a CPU's plugin compiles.
 absl::StatusOr<bool> RunIntegerExtremes(hlo::Module& module);
-// Arrays of two-bit integers are joined as bytes: XLA aborts while it compiles them for a CPU.
-absl::StatusOr<bool> RunJoinAsBytes(hlo::Module& module);
+// Arrays of two-bit integers are joined, sorted and reduced beside others as bytes: XLA aborts while it compiles that
+// for a CPU, or sorts past the end of its memory.
+absl::StatusOr<bool> RunPairsAsBytes(hlo::Module& module);
+// Four-bit floats are put into total order as wider ones, of which XLA knows it on a CPU.
+absl::StatusOr<bool> RunWidenTotalOrder(hlo::Module& module);
 // Long reductions become those of two arrays, the other all false, which a CPU's plugin reduces in one go. For the
 // program that it compiles.
 absl::StatusOr<bool> RunReduceInOneGo(hlo::Module& module);

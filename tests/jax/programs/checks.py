@@ -1,5 +1,6 @@
 """Checks inside programs: checkify, NaN debugging, assertions by callbacks, tests of ranges."""
 
+import functools
 import re
 
 import jax
@@ -94,7 +95,7 @@ def guarded_reads_and_moves():
             for read in (np.asarray, jax.device_get, repr, lambda x: x.tolist(), lambda x: x.copy_to_host_async()):
                 for x in results():
                     with guard(level):
-                        found.append(_why(lambda: read(x)))
+                        found.append(_why(functools.partial(read, x)))
     split, total = results()
     one = jnp.float32(3) + 1
     for guard in (jax.transfer_guard_host_to_device, jax.transfer_guard_device_to_device):
@@ -102,7 +103,7 @@ def guarded_reads_and_moves():
             for x in (split, total, one):
                 for place in (on(m), devices[1], on(m).with_memory_kind("pinned_host")):
                     with guard(level):
-                        found.append(_why(lambda: jax.device_put(x, place)))
+                        found.append(_why(functools.partial(jax.device_put, x, place)))
     return found
 
 

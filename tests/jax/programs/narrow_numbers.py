@@ -52,6 +52,22 @@ def arithmetic_of_floats():
     return {t: _wide(jax.jit(f)(x.astype(t), y.astype(t))) for t in FLOATS[:2] + FLOATS[5:7]}
 
 
+def orders_of_narrow_floats():
+    m = mesh(x=8)
+    x = put(normal(16, 8) * 2, m, "x")
+
+    def f(x):
+        return (
+            jnp.sort(x, 0),
+            jnp.argsort(x, 1),
+            jax.lax.sort((x, x[::-1]), num_keys=2),
+            jnp.unique(x, size=5),
+            jnp.argmax(x, 0),
+        )
+
+    return {t: _wide(jax.jit(f)(x.astype(t))) for t in ("float4_e2m1fn", "float8_e4m3fn", "float8_e5m2")}
+
+
 def products_of_narrow_floats():
     m = mesh(x=4, y=2)
     a, b = put(normal(16, 32), m, "x", "y"), put(normal(32, 16, seed=1), m, "y")
@@ -74,7 +90,7 @@ def arithmetic_of_integers():
             x * x,
             x // jnp.maximum(x, 1),
             x == 1,
-            jnp.sort(x, 1),
+            jnp.sort(x, 1) if x.dtype in INTEGERS[:2] else x,  # native JAX leaves two-bit integers unsorted
             x.astype(jnp.int8),
             x.sum(1, dtype=jnp.int32),
             x[:, ::2],

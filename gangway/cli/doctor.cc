@@ -82,8 +82,8 @@ Finding Loopback() {
 }
 
 Finding Fabric() {
-  GW_ASSIGN_OR_RETURN(std::shared_ptr<net::Fabric> fabric, net::MakeUcxFabric());
-  return std::string("UCX starts; ucx_info -d lists its transports");
+  GW_ASSIGN_OR_RETURN(std::shared_ptr<net::Fabric> fabric, net::MakeUcxFabric(net::UcxReach::kHost));
+  return std::string("UCX starts; ucx_info -d lists the transports that workers with --peers=open have");
 }
 
 Finding OpenFiles() {
@@ -98,7 +98,8 @@ Finding OpenFiles() {
 
 Finding SharedMemory() {
   struct statvfs space = {};
-  if (statvfs("/dev/shm", &space) != 0) return Warning("no /dev/shm: workers of one host exchange data by TCP");
+  if (statvfs("/dev/shm", &space) != 0)
+    return absl::UnavailableError("no /dev/shm: workers of one host share nothing; mount a tmpfs there");
   if (access("/dev/shm", W_OK) != 0) {
     return absl::PermissionDeniedError("/dev/shm is not for this user, and UCX needs it: chmod 1777 /dev/shm");
   }

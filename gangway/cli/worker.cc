@@ -1,6 +1,6 @@
 // gangway worker: the devices of one host, at a controller's service.
 #include <atomic>
-#include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -12,7 +12,7 @@
 #include "gangway/cli/process.h"
 #include "gangway/cli/signals.h"
 #include "gangway/cli/tls_files.h"
-#include "gangway/net/address.h"
+#include "gangway/net/grpc/connection_log.h"
 #include "gangway/worker/worker_main.h"
 #include "spdlog/spdlog.h"
 
@@ -40,8 +40,6 @@ int RunWorkerCommand(WorkerCommandOptions options) {
     }
     options.worker.plugin = *std::move(plugin);
   }
-  // The data plane would listen on every network of the host; a cluster of this machine needs none of them.
-  if (net::IsLoopback(options.worker.controller)) setenv("UCX_NET_DEVICES", "lo", /*replace=*/0);
   absl::StatusOr<net::Tls> tls = ReadTls(options.tls);
   if (!tls.ok()) {
     AnnounceError(options.announce_fd, tls.status());
@@ -54,6 +52,7 @@ int RunWorkerCommand(WorkerCommandOptions options) {
   options.worker.reconnect = absl::Seconds(options.reconnect_seconds);
   options.worker.leave_patience = absl::Seconds(options.leave_seconds);
   options.worker.log = [](const std::string& line) { spdlog::info("{}", line); };
+  net::LogFailedHandshakes([](const std::string& line) { spdlog::warn("{}", line); });
   std::thread watcher([&] {
     while (!done && CaughtSignal() == 0) absl::SleepFor(absl::Milliseconds(50));
     stop = true;
@@ -106,6 +105,18 @@ void AddWorkerCommand(CLI::App& app, Action* action) {
                    "Join after the workers of smaller ranks, so that devices are numbered in this order")
       ->capture_default_str();
   AddTlsOptions(*command, &options->tls);
+  const std::map<std::string, worker::Peers> peers = {{"sealed", worker::Peers::kSealed},
+                                                      {"open", worker::Peers::kOpen}};
+  command
+      ->add_option(
+          "--peers", options->worker.peers,
+          "How workers of different hosts exchange data, the same for all: sealed is TLS with the certificates; "
+          "open is UCX in the clear (RDMA, TCP), for a network that nobody else is on")
+      ->transform(CLI::CheckedTransformer(peers, CLI::ignore_case))
+      ->default_str("sealed");
+  command->add_option("--listen-peers", options->worker.listen_peers,
+                      "Where workers of other hosts reach this one, host:port; port 0: any; default: the address that "
+                      "the controller sees, any port");
   AddLogOptions(*command, &options->log);
   command->add_option("--announce-fd", options->announce_fd, "Say on this file descriptor why the worker failed");
   command->callback([options, action] { *action = [options] { return RunWorkerCommand(*options); }; });

@@ -1,13 +1,22 @@
-// The part of a fabric that knows its own number and counts: the same for every backend.
+// What is the same for every fabric: its own number, its counts, and that it calls with nothing locked.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "gangway/net/fabric.h"
 
 namespace gangway::net {
+
+// `done`s to be called once the lock is released.
+using Calls = std::vector<std::pair<Fabric::Done, absl::Status>>;
+
+inline void CallAll(Calls calls) {
+  for (auto& [done, status] : calls) done(status);
+}
 
 class IntroducedFabric : public Fabric {
  public:

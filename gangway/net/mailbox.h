@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -35,8 +36,8 @@ class Mailbox {
   // A receive. The parcel, when it is there already; an error, when it will never come (`wanted` is left alone then).
   // Otherwise it waits.
   absl::StatusOr<std::optional<Early>> Receive(PeerId from, const ParcelLabel& label, Wanted& wanted) {
-    newest_ = std::max(newest_, label.subject);
-    if (auto gone = gone_.find(from); gone != gone_.end()) return gone->second;
+    Note(label.subject);
+    if (const absl::Status* why = WhyGone(from, label.subject)) return *why;
     if (const absl::Status* why = Abandoned(label.subject)) return *why;
     Box& box = boxes_[{from, label}];
     if (box.early.has_value()) {
@@ -56,7 +57,8 @@ class Mailbox {
   // with the caller then, true in `*dropped`).
   std::optional<Wanted> Arrive(PeerId from, const ParcelLabel& label, Early& early, bool* dropped) {
     // A peer that came back may be heard before its return is known here; what it then sends belongs to new subjects.
-    *dropped = (gone_.contains(from) && label.subject <= newest_) || Abandoned(label.subject) != nullptr;
+    *dropped =
+        (label.subject <= newest_ && WhyGone(from, label.subject) != nullptr) || Abandoned(label.subject) != nullptr;
     if (*dropped) return std::nullopt;
     Box& box = boxes_[{from, label}];
     if (box.wanted.done != nullptr) {
@@ -70,16 +72,24 @@ class Mailbox {
     return std::nullopt;
   }
 
+  // A subject that this end sends or receives something of.
+  void Note(uint64_t subject) { newest_ = std::max(newest_, subject); }
+  // Why nothing of the subject goes to a peer or comes from it; null when something may.
+  const absl::Status* WhyGone(PeerId peer, uint64_t subject) const {
+    auto gone = gone_.find(peer);
+    return gone != gone_.end() && subject <= gone->second.until ? &gone->second.why : nullptr;
+  }
   // Why nothing can be sent to a peer that is not connected: its disconnection, if there was one.
-  absl::Status WhyGone(PeerId peer) const {
-    if (auto gone = gone_.find(peer); gone != gone_.end()) return gone->second;
+  absl::Status WhyUnknown(PeerId peer) const {
+    if (auto gone = gone_.find(peer); gone != gone_.end()) return gone->second.why;
     return absl::UnavailableError(absl::StrCat("peer ", peer.value(), " was never introduced"));
   }
   void Connected(PeerId peer) { gone_.erase(peer); }
   Ended Disconnected(PeerId peer, const absl::Status& why) {
-    gone_.insert_or_assign(peer, why);
-    return EndIf([peer](const Place& place) { return place.first == peer; });
+    return Gone(peer, {why, std::numeric_limits<uint64_t>::max()});
   }
+  // Its connection broke: what was begun is over, later subjects may try again.
+  Ended Broke(PeerId peer, const absl::Status& why) { return Gone(peer, {why, newest_}); }
   Ended Abandon(uint64_t subject, const absl::Status& why) {
     if (abandoned_.try_emplace(subject, why).second) {
       abandoned_order_.push_back(subject);
@@ -113,6 +123,14 @@ class Mailbox {
     auto it = abandoned_.find(subject);
     return it == abandoned_.end() ? nullptr : &it->second;
   }
+  struct Loss {
+    absl::Status why;
+    uint64_t until = 0;  // subjects up to here are lost
+  };
+  Ended Gone(PeerId peer, Loss loss) {
+    gone_.insert_or_assign(peer, std::move(loss));
+    return EndIf([peer](const Place& place) { return place.first == peer; });
+  }
   template <typename Condition>
   Ended EndIf(Condition condition) {
     Ended ended;
@@ -130,8 +148,8 @@ class Mailbox {
 
   absl::flat_hash_map<Place, Box> boxes_;
   size_t awaited_ = 0;
-  absl::flat_hash_map<PeerId, absl::Status> gone_;
-  uint64_t newest_ = 0;                                    // subject of which this end received anything
+  absl::flat_hash_map<PeerId, Loss> gone_;
+  uint64_t newest_ = 0;                                    // of which this end sent or received anything
   absl::flat_hash_map<uint64_t, absl::Status> abandoned_;  // usually empty
   std::deque<uint64_t> abandoned_order_;
 };

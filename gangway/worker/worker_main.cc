@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
@@ -11,6 +12,10 @@
 #include "gangway/collective/gang_keeper.h"
 #include "gangway/device/pjrt/client.h"
 #include "gangway/net/grpc/grpc_channel.h"
+#include "gangway/net/grpc/grpc_fabric.h"
+#include "gangway/net/host_card.h"
+#include "gangway/net/routed_fabric.h"
+#include "gangway/net/tcp/socket.h"
 #include "gangway/net/ucx/ucx_fabric.h"
 #include "gangway/worker/worker.h"
 
@@ -41,6 +46,25 @@ absl::StatusOr<std::unique_ptr<net::Channel>> Connect(const RunWorkerOptions& op
   }
 }
 
+// Peers of this host share memory; others are called where there are certificates for it.
+absl::StatusOr<std::shared_ptr<net::Fabric>> MakeFabric(const RunWorkerOptions& options) {
+  if (options.peers == Peers::kOpen) {
+    GW_ASSIGN_OR_RETURN(std::shared_ptr<net::Fabric> open, net::MakeUcxFabric(net::UcxReach::kNetwork));
+    return net::MakeRoutedFabric("open", std::move(open), nullptr);
+  }
+  GW_ASSIGN_OR_RETURN(std::shared_ptr<net::Fabric> near, net::MakeUcxFabric(net::UcxReach::kHost));
+  std::shared_ptr<net::Fabric> far;
+  if (!options.tls.empty()) {
+    std::string listen = options.listen_peers;
+    if (listen.empty()) {
+      GW_ASSIGN_OR_RETURN(listen, net::OwnHostTowards(options.controller));
+      listen = absl::StrCat(absl::StrContains(listen, ':') ? absl::StrCat("[", listen, "]") : listen, ":0");
+    }
+    GW_ASSIGN_OR_RETURN(far, net::MakeGrpcFabric(listen, options.tls));
+  }
+  return net::MakeRoutedFabric(net::HostCard(), std::move(near), std::move(far));
+}
+
 }  // namespace
 
 absl::Status RunWorkerOn(device::Client& client, std::unique_ptr<net::Channel> channel,
@@ -48,7 +72,7 @@ absl::Status RunWorkerOn(device::Client& client, std::unique_ptr<net::Channel> c
   auto loop = std::make_shared<Strand>();
   static const SystemClock clock;  // launches still read it when this connection is over
   // Goes after the gangs, whose collectives it carries.
-  GW_ASSIGN_OR_RETURN_WITH(std::shared_ptr<net::Fabric> fabric, net::MakeUcxFabric(),
+  GW_ASSIGN_OR_RETURN_WITH(std::shared_ptr<net::Fabric> fabric, MakeFabric(options),
                            absl::StrCat("worker ", options.name));
   collective::GangKeeper gangs;
   auto compiler = MakeThreadExecutor("gw-load");

@@ -17,6 +17,12 @@ class Channel;
 
 namespace gangway::worker {
 
+// How workers of different hosts exchange data; those of one host share memory.
+enum class Peers {
+  kSealed,  // TLS, where there are certificates; otherwise not
+  kOpen,    // UCX, in the clear: RDMA or TCP of a network that nobody else is on
+};
+
 struct RunWorkerOptions {
   std::string name = "worker";
   int island = 0;
@@ -27,7 +33,9 @@ struct RunWorkerOptions {
   bool deterministic = false;  // see device::PjrtOptions
   std::string files, cache;    // likewise
   std::string controller;      // host:port or unix:/path
-  net::Tls tls;                // towards it; none: it is on loopback
+  net::Tls tls;                // towards it and peers; none: all are on loopback
+  Peers peers = Peers::kSealed;
+  std::string listen_peers;  // host:port for sealed peers; "": the host that the controller sees, any port
   absl::Duration connect_timeout = absl::Seconds(30);
   // After a connection that stood has ended, the worker tries for so long to come back; zero: never.
   absl::Duration reconnect = absl::ZeroDuration();

@@ -17,6 +17,7 @@ import hosts
 import perfetto_trace
 import pytest
 import slurm
+from listeners import listeners
 
 ROOT = clusters.ROOT
 PAGE = ROOT / "docs" / "clusters" / "three_hosts.md"
@@ -42,10 +43,7 @@ class Site:
         self.ran = set()
         self.staying = {}
         path = f"{clusters.GANGWAY.parent}:{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
-        # The hosts are one machine: without this their workers would find each other's memory.
-        self.environment = clusters.clean_environment(
-            PATH=path, SLURM_CONF=workload.environment["SLURM_CONF"], UCX_TLS="tcp,self"
-        )
+        self.environment = clusters.clean_environment(PATH=path, SLURM_CONF=workload.environment["SLURM_CONF"])
 
     def block(self, part, kind=""):
         """(host, text) of the first block not yet run that has `part` in it."""
@@ -148,6 +146,36 @@ def test_workers_join_by_slurm(site):
 def test_both_tenants_train(site, native_losses):
     for token in ("of-red", "of-blue"):
         assert site.run(token) == native_losses(6), site.logs()
+
+
+# Says which certificate a server shows, and how it takes to one who shows none.
+STRANGER = """
+import socket, ssl, sys
+context = ssl.create_default_context(cafile="authority.pem")
+context.check_hostname = False
+context.set_alpn_protocols(["h2"])
+with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=30) as plain:
+    with context.wrap_socket(plain) as sealed:
+        print(ssl.DER_cert_to_PEM_cert(sealed.getpeercert(binary_form=True)).strip())
+        try:
+            print("served" if sealed.recv(1) else "refused")
+        except (ssl.SSLError, ConnectionError):
+            print("refused")
+"""
+
+
+def test_arrays_go_by_tls(site):
+    for host, address in ADDRESSES.items():
+        commands = {pid: pathlib.Path(f"/proc/{pid}/cmdline").read_text() for pid in site.machines.processes(host)}
+        [worker] = [pid for pid, command in commands.items() if command.split("\0")[:2] == ["gangway", "worker"]]
+        [(listens, port)] = listeners(worker)
+        assert listens.removeprefix("::ffff:") == address
+        from_h1 = [*site.machines.prefix("h1"), sys.executable, "-c", STRANGER, address, str(port)]
+        said = clusters.run(from_h1, 60, cwd=site.folder).stdout
+        assert said.strip() == (site.folder / f"{host}.pem").read_text().strip() + "\nrefused", (host, said)
+    # Losses are sums over all hosts, so each sent something.
+    sent = {worker["name"]: worker["sent_bytes"] for worker in site.status()["workers"]}
+    assert sorted(sent) == sorted(ADDRESSES) and min(sent.values()) > 0, sent
 
 
 def test_shares_are_three_to_one(site):

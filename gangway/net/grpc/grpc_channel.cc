@@ -9,12 +9,11 @@
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "gangway/net/grpc/credentials.h"
 #include "gangway/net/grpc/grpc_stream.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/generic/async_generic_service.h"
 #include "grpcpp/generic/generic_stub.h"
-#include "grpcpp/security/credentials.h"
-#include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
 
@@ -25,19 +24,6 @@ constexpr char kMethod[] = "/gangway.Runtime/Connect";
 constexpr int kMaxFrame = 64 << 20;
 constexpr absl::Duration kPatience = absl::Milliseconds(500);  // for a peer that does not take its leave
 constexpr absl::Duration kCancelled = absl::Seconds(60);  // for events of a call that is cancelled: they come at once
-
-std::shared_ptr<grpc::ServerCredentials> ServerCredentials(const Tls& tls) {
-  if (tls.empty()) return grpc::InsecureServerCredentials();
-  grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  options.pem_root_certs = tls.authorities;
-  options.pem_key_cert_pairs.push_back({tls.key, tls.certificate});
-  return grpc::SslServerCredentials(options);
-}
-
-std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials(const Tls& tls) {
-  if (tls.empty()) return grpc::InsecureChannelCredentials();
-  return grpc::SslCredentials({tls.authorities, tls.key, tls.certificate});
-}
 
 class ClientStream final : public GrpcStream {
  public:

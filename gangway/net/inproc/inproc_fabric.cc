@@ -66,7 +66,7 @@ class InprocFabrics::End final : public IntroducedFabric {
       if (auto it = peers_.find(to); it != peers_.end()) {
         address = it->second.address;
       } else {
-        gone = mailbox_.WhyGone(to);
+        gone = mailbox_.WhyUnknown(to);
       }
     }
     if (!gone.ok()) return done(gone);

@@ -134,4 +134,19 @@ absl::StatusOr<Socket> ConnectTcp(absl::string_view address) {
   return absl::UnavailableError(absl::StrCat("nobody answers at ", address, ": ", std::strerror(errno)));
 }
 
+absl::StatusOr<std::string> OwnHostTowards(absl::string_view text) {
+  GW_ASSIGN_OR_RETURN(Address address, ParseAddress(text));
+  GW_ASSIGN_OR_RETURN(Addresses found, Resolve(address, 0));
+  const Socket socket(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage own = {};
+  socklen_t size = sizeof own;
+  char host[NI_MAXHOST];
+  const bool told =
+      socket.valid() && connect(socket.descriptor(), found->ai_addr, found->ai_addrlen) == 0 &&
+      getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
+      getnameinfo(reinterpret_cast<sockaddr*>(&own), size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) == 0;
+  if (!told) return absl::UnavailableError(absl::StrCat("no network leads to ", text));
+  return std::string(host);
+}
+
 }  // namespace gangway::net

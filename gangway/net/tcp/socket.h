@@ -50,4 +50,8 @@ absl::StatusOr<Socket> ListenTcp(const std::string& host, int port);
 // `address` is host:port. UNAVAILABLE naming it when nobody answers there.
 absl::StatusOr<Socket> ConnectTcp(absl::string_view address);
 
+// The number of this host's address that connections to `address`, host:port, come from; nothing is sent. UNAVAILABLE
+// where no network leads there.
+absl::StatusOr<std::string> OwnHostTowards(absl::string_view address);
+
 }  // namespace gangway::net

@@ -61,5 +61,11 @@ TEST(SocketTest, ALimitedReadEnds) {
   EXPECT_TRUE(server.ReadAll(&byte, 1));
 }
 
+TEST(SocketTest, OwnHostIsWhereConnectionsComeFrom) {
+  EXPECT_EQ(*OwnHostTowards("127.0.0.1:1"), "127.0.0.1");
+  EXPECT_FALSE(OwnHostTowards("no.such.host.invalid:1").ok());
+  EXPECT_FALSE(OwnHostTowards("127.0.0.1").ok());
+}
+
 }  // namespace
 }  // namespace gangway::net

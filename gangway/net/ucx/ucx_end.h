@@ -20,6 +20,7 @@
 #include "gangway/net/introduced_fabric.h"
 #include "gangway/net/mailbox.h"
 #include "gangway/net/ucx/peer_memory.h"
+#include "gangway/net/ucx/ucx_fabric.h"
 
 namespace gangway::net {
 
@@ -69,10 +70,6 @@ struct Held {
   const void* bytes() const { return data != nullptr ? data : copy.data(); }
 };
 
-// `done`s to be called once the lock is released.
-using Calls = std::vector<std::pair<Fabric::Done, absl::Status>>;
-
-void CallAll(Calls calls);
 // OK, or UNAVAILABLE with UCX's words for it.
 absl::Status ToStatus(ucs_status_t status, absl::string_view what);
 
@@ -81,7 +78,7 @@ absl::Status ToStatus(ucs_status_t status, absl::string_view what);
 // no memory here.
 class UcxFabric final : public IntroducedFabric {
  public:
-  absl::Status Start();
+  absl::Status Start(UcxReach reach);
   ~UcxFabric() override;
   // Whether the caller is the thread that the destructor waits for.
   bool IsOwnThread() const { return std::this_thread::get_id() == thread_.get_id(); }
@@ -137,6 +134,7 @@ class UcxFabric final : public IntroducedFabric {
   };
   using Box = Mailbox<Held>;
 
+  std::unique_ptr<Peer> MakePeer(PeerId id, std::string name, std::string address);
   absl::Status Open(Peer& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Begins to move a parcel's data to where it is wanted.
   void Fill(PeerId from, const ParcelLabel& label, Wanted wanted, const Held& held)
@@ -164,6 +162,10 @@ class UcxFabric final : public IntroducedFabric {
   // Ends those of lost peers that UCX has not ended by `now`.
   void EndLost(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Drop(PeerId peer, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Its connection is gone; a later subject makes another.
+  void Break(PeerId peer, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends what is under way with it and forgets it.
+  void Close(PeerId peer, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ucs_status_t OnParcel(const Header& header, void* data, size_t size, uint64_t attributes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnOffer(const Offer& offer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -29,6 +29,23 @@ constexpr absl::Duration kPatience = absl::Seconds(2);  // for endpoints to clos
 // its processes, that of System V would outlive those that are killed.
 void AllowSharedMemory() { setenv("UCX_POSIX_ERROR_HANDLING", "y", /*overwrite=*/0); }
 
+// A context's settings, released at the end of the scope.
+class Settings {
+ public:
+  ~Settings() {
+    if (config_ != nullptr) ucp_config_release(config_);
+  }
+  absl::Status Read(UcxReach reach) {
+    GW_RETURN_IF_ERROR(ToStatus(ucp_config_read(nullptr, nullptr, &config_), "settings of the data plane"));
+    if (reach == UcxReach::kNetwork) return absl::OkStatus();
+    return ToStatus(ucp_config_modify(config_, "TLS", "posix,self"), "settings of the data plane");
+  }
+  const ucp_config_t* get() const { return config_; }
+
+ private:
+  ucp_config_t* config_ = nullptr;
+};
+
 }  // namespace
 
 absl::Status ToStatus(ucs_status_t status, absl::string_view what) {
@@ -36,16 +53,14 @@ absl::Status ToStatus(ucs_status_t status, absl::string_view what) {
   return absl::UnavailableError(absl::StrCat(what, ": UCX says \"", ucs_status_string(status), "\""));
 }
 
-void CallAll(Calls calls) {
-  for (auto& [done, status] : calls) done(status);
-}
-
-absl::Status UcxFabric::Start() {
+absl::Status UcxFabric::Start(UcxReach reach) {
   AllowSharedMemory();
+  Settings settings;
+  GW_RETURN_IF_ERROR(settings.Read(reach));
   ucp_params_t parameters = {};
   parameters.field_mask = UCP_PARAM_FIELD_FEATURES;
   parameters.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
-  GW_RETURN_IF_ERROR(ToStatus(ucp_init(&parameters, nullptr, &context_), "starting the data plane"));
+  GW_RETURN_IF_ERROR(ToStatus(ucp_init(&parameters, settings.get(), &context_), "starting the data plane"));
   ucp_worker_params_t of_worker = {};
   of_worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   of_worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -123,6 +138,16 @@ void UcxFabric::ForgetClosed() {
   });
 }
 
+std::unique_ptr<UcxFabric::Peer> UcxFabric::MakePeer(PeerId id, std::string name, std::string address) {
+  auto peer = std::make_unique<Peer>();
+  peer->fabric = this;
+  peer->id = id;
+  peer->name = std::move(name);
+  peer->address = std::move(address);
+  peer->memory = PeerMemory::Of(absl::string_view(peer->address).substr(0, kMemoryCardBytes));
+  return peer;
+}
+
 void UcxFabric::Connect(PeerId id, std::string name, std::string address) {
   Calls calls;
   {
@@ -131,13 +156,7 @@ void UcxFabric::Connect(PeerId id, std::string name, std::string address) {
       if (it->second->address == address) return;
       Drop(id, absl::UnavailableError(absl::StrCat("worker ", it->second->name, " came back somewhere else")));
     }
-    auto peer = std::make_unique<Peer>();
-    peer->fabric = this;
-    peer->id = id;
-    peer->name = std::move(name);
-    peer->address = std::move(address);
-    peer->memory = PeerMemory::Of(absl::string_view(peer->address).substr(0, kMemoryCardBytes));
-    peers_[id] = std::move(peer);
+    peers_[id] = MakePeer(id, std::move(name), std::move(address));
     mailbox_.Connected(id);
     calls = TakeCalls();
   }
@@ -165,6 +184,19 @@ void UcxFabric::DisconnectAll(const absl::Status& why) {
 }
 
 void UcxFabric::Drop(PeerId id, const absl::Status& why) {
+  Close(id, why);
+  End(mailbox_.Disconnected(id, why), why);
+}
+
+void UcxFabric::Break(PeerId id, const absl::Status& why) {
+  const Peer& old = *peers_.at(id);
+  std::unique_ptr<Peer> peer = MakePeer(id, old.name, old.address);
+  Close(id, why);
+  End(mailbox_.Broke(id, why), why);
+  peers_[id] = std::move(peer);
+}
+
+void UcxFabric::Close(PeerId id, const absl::Status& why) {
   if (auto it = peers_.find(id); it != peers_.end()) {
     it->second->guard.Withdraw();  // before what it was offered is used for something else
     if (it->second->endpoint != nullptr) {
@@ -178,7 +210,6 @@ void UcxFabric::Drop(PeerId id, const absl::Status& why) {
     former_peers_.push_back(std::move(it->second));
     peers_.erase(it);
   }
-  End(mailbox_.Disconnected(id, why), why);
   for (Operation* operation : under_way_) {
     if (operation->peer != id || !operation->lost.ok()) continue;
     operation->lost = why;
@@ -218,7 +249,7 @@ void UcxFabric::BrokenCallback(void* user, ucp_ep_h, ucs_status_t status) {
   auto* peer = static_cast<Peer*>(user);
   auto it = peer->fabric->peers_.find(peer->id);
   if (it == peer->fabric->peers_.end() || it->second.get() != peer) return;  // dropped meanwhile
-  peer->fabric->Drop(peer->id, ToStatus(status, absl::StrCat("the connection to worker ", peer->name, " broke")));
+  peer->fabric->Break(peer->id, ToStatus(status, absl::StrCat("the connection to worker ", peer->name, " broke")));
 }
 
 void UcxFabric::EndLost(absl::Time now) {
@@ -278,6 +309,7 @@ void UcxFabric::LookOut(absl::FunctionRef<bool()> enough) {
     {
       absl::MutexLock lock(&mutex_);
       while (calls_.empty() && ucp_worker_progress(worker_) > 0) moved = true;
+      if (lost_ > 0) EndLost(absl::Now());
       calls = TakeCalls();
       looks = lookout_ = !leaves && Awaits() && !stopping_ && absl::Now() < until;
     }
@@ -288,14 +320,14 @@ void UcxFabric::LookOut(absl::FunctionRef<bool()> enough) {
   }
 }
 
-absl::StatusOr<std::shared_ptr<Fabric>> MakeUcxFabric() {
+absl::StatusOr<std::shared_ptr<Fabric>> MakeUcxFabric(UcxReach reach) {
   // What ends on the fabric's own thread may hold the last reference to it.
   const auto end = [](UcxFabric* fabric) {
     if (!fabric->IsOwnThread()) return delete fabric;
     std::thread([fabric] { delete fabric; }).detach();
   };
   std::shared_ptr<UcxFabric> fabric(new UcxFabric, end);
-  GW_RETURN_IF_ERROR(fabric->Start());
+  GW_RETURN_IF_ERROR(fabric->Start(reach));
   return std::shared_ptr<Fabric>(std::move(fabric));
 }
 

@@ -1,5 +1,9 @@
 #include "gangway/net/ucx/ucx_fabric.h"
 
+#include <sys/socket.h>
+
+#include <cstdlib>
+
 #include "gangway/net/cts/fabric_cts.h"
 
 namespace gangway::net {
@@ -13,9 +17,9 @@ std::string FromElsewhere(std::string address) {
   return address;
 }
 
-FabricPair PairOf(bool a_reads, bool b_reads) {
-  auto a = *MakeUcxFabric();
-  auto b = *MakeUcxFabric();
+FabricPair PairOf(UcxReach reach, bool a_reads, bool b_reads) {
+  auto a = *MakeUcxFabric(reach);
+  auto b = *MakeUcxFabric(reach);
   a->Introduce(PeerId(0));
   b->Introduce(PeerId(1));
   a->Connect(PeerId(1), "b", a_reads ? b->address() : FromElsewhere(b->address()));
@@ -23,14 +27,54 @@ FabricPair PairOf(bool a_reads, bool b_reads) {
   return {a, b};
 }
 
-FabricPair SameHost() { return PairOf(true, true); }
-FabricPair OtherHosts() { return PairOf(false, false); }
+FabricPair SameHost() { return PairOf(UcxReach::kHost, true, true); }
+// Everything is sent through the shared memory.
+FabricPair Closed() { return PairOf(UcxReach::kHost, false, false); }
+FabricPair OtherHosts() { return PairOf(UcxReach::kNetwork, false, false); }
 // What is offered cannot be read, and is sent after all.
-FabricPair OneReads() { return PairOf(true, false); }
+FabricPair OneReads() { return PairOf(UcxReach::kNetwork, true, false); }
 
 INSTANTIATE_TEST_SUITE_P(SameHost, FabricCts, testing::Values(SameHost));
+INSTANTIATE_TEST_SUITE_P(Closed, FabricCts, testing::Values(Closed));
 INSTANTIATE_TEST_SUITE_P(OtherHosts, FabricCts, testing::Values(OtherHosts));
 INSTANTIATE_TEST_SUITE_P(OneReads, FabricCts, testing::Values(OneReads));
+
+// The TCP connections of this process.
+void CutAll() {
+  for (int descriptor = 3; descriptor < 1024; ++descriptor) {
+    sockaddr_storage peer = {};
+    socklen_t size = sizeof peer;
+    if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &size) == 0 && peer.ss_family != AF_UNIX) {
+      shutdown(descriptor, SHUT_RDWR);
+    }
+  }
+}
+
+absl::Status Exchange(const FabricPair& pair, uint64_t subject) {
+  std::string room(1000, ' ');
+  Outcome sent, received;
+  pair.second->Receive(PeerId(0), {subject, 0, 0, 0}, room.data(), room.size(), received.done());
+  pair.first->Send(PeerId(1), {subject, 0, 0, 0}, std::string(1000, 'x').data(), 1000, sent.done());
+  const absl::Status outcome = sent.Await();
+  if (!outcome.ok()) return outcome;
+  return received.Await();
+}
+
+TEST(UcxFabricTest, AConnectionThatBrokeIsMadeAgain) {
+  setenv("UCX_TLS", "tcp,self", /*replace=*/1);
+  const FabricPair pair = OtherHosts();
+  unsetenv("UCX_TLS");
+  for (uint64_t subject = 1; subject < 6; subject += 2) {
+    ASSERT_EQ(Exchange(pair, subject), absl::OkStatus()) << subject;
+    char room = 0;
+    Outcome waiting, later;
+    pair.first->Receive(PeerId(1), {subject + 1, 0, 0, 0}, &room, 1, waiting.done());
+    CutAll();
+    EXPECT_THAT(std::string(waiting.Await().message()), testing::HasSubstr("the connection to worker b broke"));
+    pair.first->Send(PeerId(1), {subject + 1, 1, 0, 0}, &room, 1, later.done());
+    EXPECT_EQ(later.Await().code(), absl::StatusCode::kUnavailable);
+  }
+}
 
 }  // namespace
 }  // namespace gangway::net

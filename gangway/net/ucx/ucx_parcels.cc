@@ -19,11 +19,14 @@ void UcxFabric::Send(PeerId to, const ParcelLabel& label, const void* data, size
   absl::Status status;
   {
     absl::MutexLock lock(&mutex_);
+    mailbox_.Note(label.subject);
     auto it = peers_.find(to);
     if (stopping_) {
       status = absl::CancelledError("the data plane stops");
     } else if (it == peers_.end()) {
-      status = mailbox_.WhyGone(to);
+      status = mailbox_.WhyUnknown(to);
+    } else if (const absl::Status* why = mailbox_.WhyGone(to, label.subject)) {
+      status = *why;
     } else if (size >= kOffered && it->second->memory.has_value()) {
       status = SendOffer(*it->second, label, data, size, done);
     } else {

@@ -179,6 +179,7 @@ class Compilation {
   absl::Status Serialize() {
     const std::unique_ptr<hlo::Module> lowered = program_.per_device->Clone();
     DropSinks(lowered.get());
+    NameFileFolder(lowered.get(), options_.files);
     GW_RETURN_IF_ERROR(passes::RunFlattenDots(*lowered).status());
     if (options_.host_collectives) {
       GW_RETURN_IF_ERROR(passes::RunReduceInOneGo(*lowered).status());

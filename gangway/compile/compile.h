@@ -27,6 +27,8 @@ struct CompileOptions {
   int64_t memory_bytes = 0;
   // Functions of the client that the program may call, by index.
   int host_callbacks = 0;
+  // The folder below its worker's --files in which the program may write and read, one name; empty: all of that.
+  std::string files = "";
   // May completion choose these shardings? One per flattened parameter / output; empty means as the module says.
   std::vector<bool> propagate_to_parameters;
   std::vector<bool> propagate_to_output;

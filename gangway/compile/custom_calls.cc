@@ -51,6 +51,16 @@ bool IsPlacement(const hlo::Instruction& instruction) {
 
 }  // namespace
 
+void NameFileFolder(hlo::Module* module, absl::string_view folder) {
+  for (const auto& computation : module->computations()) {
+    for (const auto& instruction : computation->instructions()) {
+      const auto* call = instruction->attr_if<hlo::CustomCallAttr>();
+      if (call == nullptr || !IsFileCall(call->target)) continue;
+      instruction->mutable_attr<hlo::CustomCallAttr>().backend_config = absl::StrCat("{folder = \"", folder, "\"}");
+    }
+  }
+}
+
 void DropSinks(hlo::Module* module) {
   for (const auto& computation : module->computations()) {
     std::vector<hlo::Instruction*> sinks;

@@ -58,6 +58,25 @@ TEST_F(FilesTest, RefusesWhatIsOutside) {
   EXPECT_EQ(Resolve(Path("none"), Path("none/x")).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(FilesTest, OwnersHaveFoldersOfTheirOwn) {
+  EXPECT_EQ(*OwnFolder("", "red"), "") << "still nowhere";
+  EXPECT_EQ(*OwnFolder(folder_.string(), ""), folder_.string());
+  const std::string red = *OwnFolder(folder_.string(), "red"), blue = *OwnFolder(folder_.string(), "blue");
+  EXPECT_EQ(red, Path("red"));
+  EXPECT_TRUE(fs::is_directory(red));
+  EXPECT_EQ(*OwnFolder(folder_.string(), "red"), red) << "it is there now";
+  EXPECT_TRUE(Resolve(red, Path("red/step/file")).ok());
+  fs::create_directory_symlink(blue, fs::path(red) / "link");
+  fs::create_symlink(Path("blue/x"), fs::path(red) / "file");
+  for (const char* path : {"blue/x", "x", "red/../blue/x", "red/link/x", "red/file", "redder/x"}) {
+    EXPECT_EQ(Resolve(red, Path(path)).status().code(), absl::StatusCode::kPermissionDenied) << path;
+  }
+  for (const char* owner : {"..", ".", "a/b", "/"}) {
+    EXPECT_EQ(OwnFolder(folder_.string(), owner).status().code(), absl::StatusCode::kInvalidArgument) << owner;
+  }
+  EXPECT_EQ(OwnFolder(Path("none"), "red").status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(FilesTest, WritesPiecesInAnyOrder) {
   ASSERT_TRUE(WriteAt(Path("a/b"), 3, "def").ok());
   ASSERT_TRUE(WriteAt(Path("a/b"), 0, "abc").ok());

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "gangway/base/status.h"
+#include "gangway/device/pjrt/ffi_attributes.h"
 #include "gangway/device/pjrt/ffi_handler.h"
 #include "gangway/device/pjrt/hosted.h"
 #include "gangway/files/folder.h"
@@ -153,7 +154,13 @@ absl::Status StartCall(const FileCall& file_call, XLA_FFI_CallFrame* frame) {
     return absl::InvalidArgumentError(
         absl::StrCat(file_call.target, " has ", file_call.operands, " operands, 1 result"));
   }
-  Call call{hosted->device->instance()->files, {}, {}};
+  const FfiAttributes attributes(frame->attrs);
+  absl::string_view owner;
+  if (attributes.Has("folder")) {
+    GW_ASSIGN_OR_RETURN(owner, attributes.String("folder"));
+  }
+  GW_ASSIGN_OR_RETURN(std::string folder, files::OwnFolder(hosted->device->instance()->files, owner));
+  Call call{std::move(folder), {}, {}};
   for (int64_t i = 0; i < frame->args.size; ++i) {
     GW_ASSIGN_OR_RETURN(call.operands.emplace_back(), ToArray(frame->args.args[i]));
   }

@@ -8,8 +8,9 @@
 namespace gangway::device::pjrt {
 
 // Before the plugin's first client is made. The handlers keep no state: the folder that clients may use is their
-// device's (PjrtOptions::files). Texts are u8 and end at the first NUL; numbers are i64, given as the bytes of any
-// array; `text` holds paths, one a line. All answer i32[1], 0, but for those that say otherwise.
+// device's (PjrtOptions::files), or a folder in that, named by the attribute "folder" (CompileOptions::files). Texts
+// are u8 and end at the first NUL; numbers are i64, given as the bytes of any array; `text` holds paths, one a line.
+// All answer i32[1], 0, but for those that say otherwise.
 //
 //   gangway.file_write(text, numbers {offset, size}, data): the first bytes of data into the file; none: it stays
 //   gangway.file_commit(text {partial, final, obsolete...}, numbers {size, enabled}): see files::Commit

@@ -41,7 +41,9 @@ class NullController final : public controller::Controller {
   absl::StatusOr<ArrayId> MakeArray(SessionId, ArraySpec spec, std::vector<controller::HostShard>) override {
     return Add(std::move(spec));
   }
-  ArrayId MakeErrorArray(SessionId, ArraySpec spec, absl::Status) override { return Add(std::move(spec)); }
+  absl::StatusOr<ArrayId> MakeErrorArray(SessionId, ArraySpec spec, absl::Status) override {
+    return Add(std::move(spec));
+  }
   absl::StatusOr<ArrayId> Assemble(SessionId, ArraySpec spec, absl::Span<const ArrayId>) override {
     return Add(std::move(spec));
   }

@@ -35,6 +35,10 @@ absl::StatusOr<controller::Tenant> ReadTenant(const json& entry) {
   const std::map<absl::string_view, int*> whole = {{"max_priority", &tenant.max_priority},
                                                    {"max_sessions", &tenant.max_sessions},
                                                    {"max_devices", &tenant.max_devices}};
+  const std::map<absl::string_view, int64_t*> counts = {
+      {"max_queued", &tenant.max_queued}, {"max_arrays", &tenant.max_arrays}, {"max_programs", &tenant.max_programs}};
+  const std::map<absl::string_view, int64_t*> sizes = {{"max_bytes", &tenant.max_bytes},
+                                                       {"max_host_bytes", &tenant.max_host_bytes}};
   if (!entry.is_object()) return absl::InvalidArgumentError("an entry is no object");
   for (const auto& [key, value] : entry.items()) {
     const bool is_text = value.is_string(), is_number = value.is_number();
@@ -46,10 +50,10 @@ absl::StatusOr<controller::Tenant> ReadTenant(const json& entry) {
       tenant.weight = value;
     } else if (auto number = whole.find(key); number != whole.end() && value.is_number_integer()) {
       *number->second = value;
-    } else if (key == "max_queued" && value.is_number_integer()) {
-      tenant.max_queued = value;
-    } else if (auto bytes = key == "max_bytes" ? SizeOf(value) : std::nullopt; bytes.has_value()) {
-      tenant.max_bytes = *bytes;
+    } else if (auto count = counts.find(key); count != counts.end() && value.is_number_integer()) {
+      *count->second = value;
+    } else if (auto size = sizes.find(key); size != sizes.end() && SizeOf(value).has_value()) {
+      *size->second = *SizeOf(value);
     } else {
       return absl::InvalidArgumentError(absl::StrCat("'", key, "' is not known or not of its type"));
     }

@@ -19,6 +19,7 @@
 #include "gangway/base/future.h"
 #include "gangway/base/strong_id.h"
 #include "gangway/compile/compile.h"
+#include "gangway/controller/byte_account.h"
 #include "gangway/controller/launch_journal.h"
 #include "gangway/controller/observation.h"
 #include "gangway/mesh/sharding.h"
@@ -112,6 +113,8 @@ struct SessionInfo {
   int priority = 0;  // a launch of a higher one goes before all waiting ones of lower
   std::function<void(HostCall)> on_host_call = nullptr;  // on the loop; null: the session's programs may call nobody
   std::string token = "";                                // of the tenant, where the cluster asks for one
+  // What the session's host buffers count in, beside what bounds each session: Admit's to set. Null: nothing.
+  std::shared_ptr<ByteAccount> host_bytes = nullptr;
 };
 
 // Bytes of one device.
@@ -147,8 +150,8 @@ class Controller {
 
   // --- arrays; each id returned is one reference owned by the session, dropped by Release ---
   virtual absl::StatusOr<ArrayId> MakeArray(SessionId session, ArraySpec spec, std::vector<HostShard> shards) = 0;
-  // An array whose every use fails with `error`.
-  virtual ArrayId MakeErrorArray(SessionId session, ArraySpec spec, absl::Status error) = 0;
+  // An array whose every use fails with `error`. It counts as others do, and like those may be refused.
+  virtual absl::StatusOr<ArrayId> MakeErrorArray(SessionId session, ArraySpec spec, absl::Status error) = 0;
   // Views on the same shards, no bytes move, and what is deleted of one is gone for all: single-device arrays joined,
   // or one array taken apart (per device, in order).
   virtual absl::StatusOr<ArrayId> Assemble(SessionId session, ArraySpec spec, absl::Span<const ArrayId> parts) = 0;

@@ -88,11 +88,13 @@ absl::StatusOr<std::shared_ptr<const Layout>> RuntimeController::MakeLayout(Arra
   return std::shared_ptr<const Layout>(std::move(layout));
 }
 
-ArrayId RuntimeController::AddArray(SessionId session, std::shared_ptr<const Layout> layout,
+ArrayId RuntimeController::AddArray(SessionRecord& session, std::shared_ptr<const Layout> layout,
                                     std::shared_ptr<TaskRecord> producer) {
   const ArrayId id(next_array_++);
   auto record = std::make_unique<ArrayRecord>();
-  record->session = session;
+  record->session = session.id;
+  record->use = session.use.get();
+  record->use->AddArrays(1);
   record->buffer = net::BufferId(id.value());  // until it moves
   record->layout = std::move(layout);
   record->producer = std::move(producer);
@@ -107,18 +109,23 @@ absl::Status RuntimeController::ErrorOf(const ArrayRecord& array) const {
 
 absl::StatusOr<ArrayId> RuntimeController::MakeArray(SessionId session, ArraySpec spec, std::vector<HostShard> shards) {
   GW_CHECK(loop_->InLoop());
-  GW_RETURN_IF_ERROR(CheckSession(session));
+  GW_ASSIGN_OR_RETURN(SessionRecord * owner, UsableSession(session));
   GW_ASSIGN_OR_RETURN_WITH(std::shared_ptr<const Layout> layout, MakeLayout(std::move(spec)), "new array");
   GW_ASSIGN_OR_RETURN_WITH(std::vector<int> shard_of, ShardOfPosition(*layout, shards), "new array");
+  int64_t host_bytes = 0;
+  for (const HostShard& shard : shards) host_bytes += static_cast<int64_t>(shard.bytes->size());
+  GW_RETURN_IF_ERROR_WITH(CheckArrayQuota(*owner, 1), "new array");
+  GW_RETURN_IF_ERROR_WITH(CheckHostQuota(*owner, host_bytes), "new array");
   GW_RETURN_IF_ERROR_WITH(CheckCapacity(layout->spec.devices, layout->shard_bytes), "new array");
   auto graph = std::make_shared<const dataflow::Graph>(
       dataflow::SingleNode(dataflow::NodeKind::kUpload, "upload", 0, 1, WorkersOf(layout->placement)));
   Command command;
   command.task = NewTask(session, std::move(graph));
-  const ArrayId id = AddArray(session, layout, command.task);
+  command.host_bytes = host_bytes;
+  const ArrayId id = AddArray(*owner, layout, command.task);
   command.task->first_output = arrays_[id]->buffer;
   command.task->num_outputs = 1;
-  if (resource::ClaimRef claim = NewClaim(session, *layout)) {
+  if (resource::ClaimRef claim = NewClaim(*owner, *layout)) {
     arrays_[id]->memory.push_back(claim);
     command.claims.push_back(std::move(claim));
   }
@@ -145,12 +152,15 @@ absl::StatusOr<ArrayId> RuntimeController::MakeArray(SessionId session, ArraySpe
   return id;
 }
 
-ArrayId RuntimeController::MakeErrorArray(SessionId session, ArraySpec spec, absl::Status error) {
+absl::StatusOr<ArrayId> RuntimeController::MakeErrorArray(SessionId session, ArraySpec spec, absl::Status error) {
   GW_CHECK(loop_->InLoop());
+  SessionRecord* owner = FindSession(session);
+  if (owner == nullptr) return absl::NotFoundError(absl::StrCat("no session ", session.value()));
+  GW_RETURN_IF_ERROR_WITH(CheckArrayQuota(*owner, 1), "error array");
   auto layout = std::make_shared<Layout>();
   if (spec.shard_dims.size() != 1 && spec.shard_dims.size() != spec.devices.size()) spec.shard_dims = {spec.dims};
   layout->spec = std::move(spec);
-  const ArrayId id = AddArray(session, std::move(layout), nullptr);
+  const ArrayId id = AddArray(*owner, std::move(layout), nullptr);
   arrays_[id]->error = error.ok() ? absl::InternalError("an error array without an error") : std::move(error);
   return id;
 }
@@ -166,26 +176,32 @@ Future<std::shared_ptr<const std::string>> RuntimeController::Fetch(ArrayId id, 
     return Future<Bytes>(
         Outcome(absl::InvalidArgumentError(absl::StrCat("array ", id.value(), " has no shard ", shard))));
   }
-  if (absl::Status session = CheckSession(record.session); !session.ok()) return Future<Bytes>(Outcome(session));
+  const auto session = UsableSession(record.session);
+  if (!session.ok()) return Future<Bytes>(Outcome(session.status()));
   NoteRead(record);
   if (shard == 0 && record.early.has_value()) return *record.early;
+  if (absl::Status many = CheckQuestions(**session); !many.ok()) return Future<Bytes>(Outcome(many));
   Command command;
-  const Future<Bytes> bytes = AskFor(record, shard, &command);
+  const Future<Bytes> bytes = AskFor(**session, record, shard, &command);
   Run(record.session, std::move(command));
   return bytes;
 }
 
-Future<std::shared_ptr<const std::string>> RuntimeController::AskFor(const ArrayRecord& array, int shard,
+Future<std::shared_ptr<const std::string>> RuntimeController::AskFor(const SessionRecord& session,
+                                                                     const ArrayRecord& array, int shard,
                                                                      Command* command) {
   const resource::Device& device = cluster_.device(array.layout->spec.devices[shard]);
   Promise<Bytes> promise;
   const net::RequestId request(next_request_++);
-  requests_[request] = {device.worker, [promise, producer = array.producer](net::Fetched fetched) {
+  requests_[request] = {device.worker,
+                        [promise, producer = array.producer](net::Fetched fetched) {
                           if (fetched.status.ok()) return promise.Set(fetched.bytes.AsString());
                           // The maker's error tells more than that of the worker that was to hold the value.
                           const bool known = producer != nullptr && !producer->error.ok();
                           promise.Set(known ? producer->error : fetched.status);
-                        }};
+                        },
+                        session.use};
+  ++session.use->questions;
   command->messages.push_back({device.worker, net::FetchShard{request, array.buffer, device.local}});
   return promise.future();
 }
@@ -228,6 +244,9 @@ Future<Unit> RuntimeController::Enqueued(ArrayId id) {
   if (!array.ok()) return Future<Unit>(absl::StatusOr<Unit>(array.status()));
   TaskRecord* producer = (*array)->producer.get();
   if (producer == nullptr || producer->over) return ReadyFuture();
+  const auto session = UsableSession((*array)->session);
+  if (!session.ok()) return Future<Unit>(absl::StatusOr<Unit>(session.status()));
+  if (absl::Status many = CheckQuestions(**session); !many.ok()) return Future<Unit>(absl::StatusOr<Unit>(many));
   struct Missing {
     size_t workers = 0;
     absl::Status status;
@@ -237,11 +256,14 @@ Future<Unit> RuntimeController::Enqueued(ArrayId id) {
   Command command;
   for (WorkerId worker : producer->workers()) {
     const net::RequestId request(next_request_++);
-    requests_[request] = {worker, [missing](const net::Fetched& reached) {
+    requests_[request] = {worker,
+                          [missing](const net::Fetched& reached) {
                             missing->status.Update(reached.status);
                             if (--missing->workers > 0) return;
                             missing->all.Set(missing->status.ok() ? absl::StatusOr<Unit>(Unit{}) : missing->status);
-                          }};
+                          },
+                          (*session)->use};
+    ++(*session)->use->questions;
     command.messages.push_back({worker, net::Mark{request}});
   }
   missing->workers = command.messages.size();
@@ -278,6 +300,7 @@ void RuntimeController::Release(ArrayId id) {
   if (it == arrays_.end()) return;
   std::unique_ptr<ArrayRecord> array = std::move(it->second);
   arrays_.erase(it);
+  array->use->AddArrays(-1);
   if (!array->deleted) FreeData(*array);
 }
 

@@ -27,9 +27,8 @@ int64_t Need(const Command& command) {
 
 }  // namespace
 
-resource::ClaimRef RuntimeController::NewClaim(SessionId session, const Layout& layout) {
-  const SessionRecord* owner = FindSession(session);
-  const TenantUse* use = owner == nullptr ? nullptr : owner->use.get();
+resource::ClaimRef RuntimeController::NewClaim(const SessionRecord& session, const Layout& layout) {
+  const TenantUse* use = session.use->tenant.get();
   if (layout.shard_bytes < kSmallBytes && (use == nullptr || use->tenant.max_bytes == 0)) return nullptr;
   return std::make_shared<resource::MemoryBook::Claim>(memory_, layout.spec.devices, layout.shard_bytes,
                                                        use == nullptr ? nullptr : use->memory);

@@ -186,16 +186,17 @@ std::vector<std::pair<WorkerId, net::CopyBuffer>> RuntimeController::PlanMoves(c
 absl::StatusOr<ArrayId> RuntimeController::MoveShards(SessionId session, std::shared_ptr<const Layout> layout,
                                                       const std::vector<Move>& moves, std::string what,
                                                       CopySemantics semantics) {
-  GW_RETURN_IF_ERROR(CheckSession(session));
+  GW_ASSIGN_OR_RETURN(SessionRecord * owner, UsableSession(session));
   for (const Move& move : moves) {
     GW_ASSIGN_OR_RETURN(ArrayRecord * source, UsableArray(move.source));
     if (absl::Status error = ErrorOf(*source); !error.ok()) {
       return MakeErrorArray(session, layout->spec, std::move(error));
     }
   }
+  GW_RETURN_IF_ERROR_WITH(CheckArrayQuota(*owner, 1), what);
   GW_RETURN_IF_ERROR_WITH(CheckCapacity(layout->spec.devices, layout->shard_bytes), what);
   GW_ASSIGN_OR_RETURN(Command command, CopyCommand(session, *layout, moves, what, net::BufferId(next_array_)));
-  const ArrayId id = AddArray(session, layout, command.task);
+  const ArrayId id = AddArray(*owner, layout, command.task);
   bool moves_bytes = false;
   for (const Move& move : moves) {
     ArrayRecord& source = *arrays_[move.source];
@@ -213,7 +214,7 @@ absl::StatusOr<ArrayId> RuntimeController::MoveShards(SessionId session, std::sh
       view = shard;
     }
   }
-  resource::ClaimRef claim = moves_bytes ? NewClaim(session, *layout) : nullptr;
+  resource::ClaimRef claim = moves_bytes ? NewClaim(*owner, *layout) : nullptr;
   if (claim != nullptr) {
     arrays_[id]->memory.push_back(claim);
     command.claims.push_back(std::move(claim));

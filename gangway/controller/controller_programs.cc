@@ -24,7 +24,7 @@ std::string KeyOf(const CompileRequest& request) {
     for (bool bit : bits) key.push_back(bit ? '1' : '0');
   };
   absl::StrAppend(&key, "|", request.options.num_partitions, "|", request.options.host_collectives, "|",
-                  request.options.memory_bytes);
+                  request.options.memory_bytes, "|", request.options.files);
   add_bits(request.options.propagate_to_parameters);
   add_bits(request.options.propagate_to_output);
   absl::StrAppend(&key, "|", request.artifact);
@@ -48,6 +48,22 @@ absl::StatusOr<std::shared_ptr<const Layout>> LayoutOf(const compile::ValueInfo&
 
 }  // namespace
 
+absl::Status RuntimeController::CheckRequest(const SessionRecord& session, const CompileRequest& request) const {
+  GW_RETURN_IF_ERROR(cluster_.Place(request.devices).status());
+  if (request.options.num_partitions != static_cast<int64_t>(request.devices.size())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(request.options.num_partitions, " partitions for ", request.devices.size(), " devices"));
+  }
+  if (static_cast<int64_t>(request.artifact.size()) > options_.max_program_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("a program of ", BytesText(request.artifact.size()),
+                                                     "; this cluster takes up to ",
+                                                     BytesText(options_.max_program_bytes)));
+  }
+  GW_RETURN_IF_ERROR(CheckDeviceQuota(session, request.devices));
+  GW_RETURN_IF_ERROR(CheckProgramQuota(session));
+  return CheckQuestions(session);
+}
+
 std::pair<ProgramId, Future<std::shared_ptr<const Program>>> RuntimeController::Compile(SessionId session,
                                                                                         CompileRequest request) {
   GW_CHECK(loop_->InLoop());
@@ -55,54 +71,44 @@ std::pair<ProgramId, Future<std::shared_ptr<const Program>>> RuntimeController::
   auto fail = [](absl::Status status) {
     return std::make_pair(ProgramId(), Future<std::shared_ptr<const Program>>(Outcome(std::move(status))));
   };
-  if (absl::Status status = CheckSession(session); !status.ok()) return fail(status);
-  if (auto placement = cluster_.Place(request.devices); !placement.ok()) {
-    return fail(Annotate(placement.status(), "compile"));
-  }
-  if (request.options.num_partitions != static_cast<int64_t>(request.devices.size())) {
-    return fail(absl::InvalidArgumentError(absl::StrCat("compile: ", request.options.num_partitions, " partitions for ",
-                                                        request.devices.size(), " devices")));
-  }
-  if (static_cast<int64_t>(request.artifact.size()) > options_.max_program_bytes) {
-    return fail(absl::ResourceExhaustedError(absl::StrCat("compile: a program of ", BytesText(request.artifact.size()),
-                                                          "; this cluster takes up to ",
-                                                          BytesText(options_.max_program_bytes))));
-  }
-  if (absl::Status quota = CheckDeviceQuota(session, request.devices); !quota.ok()) {
-    return fail(Annotate(quota, "compile"));
-  }
+  const auto usable = UsableSession(session);
+  if (!usable.ok()) return fail(usable.status());
+  SessionRecord& owner = **usable;
+  if (absl::Status status = CheckRequest(owner, request); !status.ok()) return fail(Annotate(status, "compile"));
   if (request.options.memory_bytes == 0) request.options.memory_bytes = memory_.LeastLimit(request.devices);
+  request.options.files = owner.use->tenant == nullptr ? "" : FolderOf(owner.use->tenant->tenant);
   std::string key = KeyOf(request);
   // Functions of one client are of no use to another.
   if (request.options.host_callbacks > 0) absl::StrAppend(&key, "|program ", next_program_);
   auto cached = program_cache_.find(key);
-  if (cached != program_cache_.end()) {
-    ProgramRecord& record = *programs_.at(cached->second);
-    ++record.references;
-    ++FindSession(session)->programs[record.id];
-    return {record.id, record.ready.future()};
-  }
-  auto record = std::make_unique<ProgramRecord>();
-  record->id = ProgramId(next_program_++);
-  record->references = 1;
-  record->devices = request.devices;
-  record->request = std::make_shared<const CompileRequest>(std::move(request));
-  const ProgramId id = record->id;
-  auto future = record->ready.future();
-  record->key = &program_cache_.emplace(std::move(key), id).first->first;
-  ++FindSession(session)->programs[id];
-  StartCompiling(*record);
-  programs_.emplace(id, std::move(record));
-  return {id, future};
+  ProgramRecord& record =
+      cached != program_cache_.end() ? *programs_.at(cached->second) : AddProgram(std::move(key), std::move(request));
+  if (++record.references == 1) StartCompiling(record, owner.use);
+  ++owner.programs[record.id];
+  owner.use->AddPrograms(1);
+  return {record.id, record.ready.future()};
 }
 
-void RuntimeController::StartCompiling(const ProgramRecord& record) {
+ProgramRecord& RuntimeController::AddProgram(std::string key, CompileRequest request) {
+  const ProgramId id(next_program_++);
+  auto record = std::make_unique<ProgramRecord>();
+  record->id = id;
+  record->devices = request.devices;
+  record->request = std::make_shared<const CompileRequest>(std::move(request));
+  record->key = &program_cache_.emplace(std::move(key), id).first->first;
+  return *programs_.emplace(id, std::move(record)).first->second;
+}
+
+void RuntimeController::StartCompiling(const ProgramRecord& record, std::shared_ptr<SessionUse> asker) {
+  ++asker->questions;
   const auto& borrowed = options_.compile_executors;
   const size_t slots = borrowed.empty() ? own_compilers_.size() : borrowed.size();
   const size_t slot = next_compile_executor_++ % slots;
   Executor& executor = borrowed.empty() ? *own_compilers_[slot] : *borrowed[slot];
   executor.Post([compile = options_.compile, wanted = std::weak_ptr<const CompileRequest>(record.request),
-                 id = record.id, &loop = *loop_, weak = std::weak_ptr<RuntimeController*>(self_)] {
+                 id = record.id, &loop = *loop_, weak = std::weak_ptr<RuntimeController*>(self_),
+                 asker = std::move(asker)] {
+    loop.Post([asker] { --asker->questions; });
     const std::shared_ptr<const CompileRequest> request = wanted.lock();
     if (request == nullptr) return;  // released meanwhile: others are waiting for this thread
     auto compiled =
@@ -260,6 +266,7 @@ void RuntimeController::ReleaseProgram(SessionId session, ProgramId id) {
   if (owner == nullptr) return;
   auto held = owner->programs.find(id);
   if (held == owner->programs.end()) return;
+  owner->use->AddPrograms(-1);
   if (--held->second == 0) owner->programs.erase(held);
   Unuse(id, 1);
 }
@@ -370,7 +377,7 @@ std::shared_ptr<TaskRecord> RuntimeController::NewLaunch(SessionId session, cons
   return task;
 }
 
-std::vector<ArrayId> RuntimeController::AddOutputs(SessionId session, const ProgramRecord& program,
+std::vector<ArrayId> RuntimeController::AddOutputs(SessionRecord& session, const ProgramRecord& program,
                                                    const absl::Status& poison, Command* command) {
   std::vector<ArrayId> outputs;
   outputs.reserve(program.outputs.size());
@@ -404,11 +411,12 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
                                                          absl::Span<const ArrayId> arguments,
                                                          const ExecuteOptions& options) {
   GW_CHECK(loop_->InLoop());
-  GW_RETURN_IF_ERROR(CheckSession(session));
-  GW_RETURN_IF_ERROR(CheckLaunchQuota(session));
+  GW_ASSIGN_OR_RETURN(SessionRecord * owner, UsableSession(session));
+  GW_RETURN_IF_ERROR(CheckLaunchQuota(*owner));
   GW_ASSIGN_OR_RETURN(ProgramRecord * runnable, RunnableProgram(id));
   ProgramRecord& program = *runnable;
   const auto context = [&] { return absl::StrCat("program ", program.program->compiled.name); };
+  GW_RETURN_IF_ERROR_WITH(CheckArrayQuota(*owner, static_cast<int64_t>(program.outputs.size())), context());
   net::Launch::Order launch;
   absl::Status poison;
   GW_RETURN_IF_ERROR_WITH(CheckArguments(program, arguments, options, &launch, &poison), context());
@@ -419,7 +427,7 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
   if (poison.ok()) command.task = NewLaunch(session, program, options);
   command.scratch = program.scratch_bytes;
   launch.first_output = net::BufferId(next_array_);
-  ExecuteResult result{AddOutputs(session, program, poison, &command), ReadyFuture()};
+  ExecuteResult result{AddOutputs(*owner, program, poison, &command), ReadyFuture()};
   for (int64_t drop : launch.drop) TakeDonated(*arrays_[arguments[drop]], &command);
   if (!poison.ok()) {
     result.done = Future<Unit>(absl::StatusOr<Unit>(poison));
@@ -429,14 +437,13 @@ absl::StatusOr<ExecuteResult> RuntimeController::Execute(SessionId session, Prog
   launch.program = program.deployment->id;
   result.done = command.task->done.future();
   ++pending_launches_;
-  const SessionRecord& owner = *FindSession(session);
-  command.task->client = owner.client;
-  command.task->use = owner.use;
+  command.task->client = owner->client;
+  command.task->use = owner->use->tenant;
   if (command.task->use != nullptr) ++command.task->use->launches;
   command.launch = std::make_shared<const net::Launch::Order>(std::move(launch));
   for (ArrayId made : result.outputs) {
     ArrayRecord& output = *arrays_[made];
-    if (IsOftenRead(program, output.output)) output.early = AskFor(output, 0, &command);
+    if (IsOftenRead(program, output.output)) output.early = AskFor(*owner, output, 0, &command);
   }
   Run(session, std::move(command));
   if (options_.inspect.Any()) Inspect(session, program, result.outputs);

@@ -1,4 +1,5 @@
 // What a tenant may have at the same time.
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -19,6 +20,22 @@ int64_t Growth(const Command& command) {
   return bytes;
 }
 
+// What is kept, and what was to come.
+struct Kept {
+  int64_t count;
+  absl::string_view what;
+  int64_t more = 1;
+};
+
+std::string Beyond(const Kept& kept) {
+  return absl::StrCat("keeps ", kept.count, " ", kept.what, ", and ", kept.more, " more ",
+                      kept.more == 1 ? "is" : "are", " beyond");
+}
+
+std::string TooMany(const SessionRecord& session, const Kept& kept, int64_t limit) {
+  return absl::StrCat("session ", session.info.name, ": ", Beyond(kept), " the ", limit, " of a session");
+}
+
 }  // namespace
 
 absl::Status RuntimeController::Refuse(TenantUse& use, absl::string_view why) const {
@@ -30,12 +47,13 @@ absl::Status RuntimeController::Refuse(TenantUse& use, absl::string_view why) co
   return refused;
 }
 
-absl::Status RuntimeController::CheckDeviceQuota(SessionId session, absl::Span<const DeviceId> devices) {
-  const std::shared_ptr<TenantUse>& use = FindSession(session)->use;
+absl::Status RuntimeController::CheckDeviceQuota(const SessionRecord& session,
+                                                 absl::Span<const DeviceId> devices) const {
+  const std::shared_ptr<TenantUse>& use = session.use->tenant;
   if (use == nullptr || use->tenant.max_devices == 0) return absl::OkStatus();
   absl::flat_hash_set<DeviceId> used(devices.begin(), devices.end());
   for (const auto& [id, other] : sessions_) {
-    if (other.use != use) continue;
+    if (other.use->tenant != use) continue;
     used.insert(other.sliced.begin(), other.sliced.end());
     for (const auto& [program, references] : other.programs) {
       const std::vector<DeviceId>& its = programs_.at(program)->devices;
@@ -47,19 +65,56 @@ absl::Status RuntimeController::CheckDeviceQuota(SessionId session, absl::Span<c
                                    use->tenant.max_devices));
 }
 
-absl::Status RuntimeController::CheckLaunchQuota(SessionId session) {
-  TenantUse* use = FindSession(session)->use.get();
+absl::Status RuntimeController::CheckLaunchQuota(const SessionRecord& session) const {
+  TenantUse* use = session.use->tenant.get();
   if (use == nullptr || use->tenant.max_queued == 0 || use->launches < use->tenant.max_queued) return absl::OkStatus();
   return Refuse(*use, absl::StrCat(use->launches, " programs are queued or run, as many as it may have"));
 }
 
 absl::Status RuntimeController::CheckByteQuota(const SessionRecord& session, const Command& command) const {
-  TenantUse* use = session.use.get();
+  TenantUse* use = session.use->tenant.get();
   if (use == nullptr || use->tenant.max_bytes == 0) return absl::OkStatus();
   const int64_t growth = Growth(command);
   if (growth <= 0 || use->memory->bytes + growth <= use->tenant.max_bytes) return absl::OkStatus();
   return Refuse(*use, absl::StrCat("takes ", BytesText(growth), "; of the ", BytesText(use->tenant.max_bytes),
                                    " it may have, ", BytesText(use->memory->bytes), " are taken"));
+}
+
+absl::Status RuntimeController::CheckArrayQuota(const SessionRecord& session, int64_t more) const {
+  if (session.use->arrays + more > options_.session.arrays) {
+    return absl::ResourceExhaustedError(
+        TooMany(session, {session.use->arrays, "arrays", more}, options_.session.arrays));
+  }
+  TenantUse* use = session.use->tenant.get();
+  if (use == nullptr || use->tenant.max_arrays == 0 || use->arrays + more <= use->tenant.max_arrays) {
+    return absl::OkStatus();
+  }
+  return Refuse(*use,
+                absl::StrCat(Beyond({use->arrays, "arrays", more}), " its max_arrays of ", use->tenant.max_arrays));
+}
+
+absl::Status RuntimeController::CheckProgramQuota(const SessionRecord& session) const {
+  if (session.use->programs >= options_.session.programs) {
+    return absl::ResourceExhaustedError(
+        TooMany(session, {session.use->programs, "programs"}, options_.session.programs));
+  }
+  TenantUse* use = session.use->tenant.get();
+  if (use == nullptr || use->tenant.max_programs == 0 || use->programs < use->tenant.max_programs) {
+    return absl::OkStatus();
+  }
+  return Refuse(*use,
+                absl::StrCat(Beyond({use->programs, "programs"}), " its max_programs of ", use->tenant.max_programs));
+}
+
+absl::Status RuntimeController::CheckHostQuota(const SessionRecord& session, int64_t bytes) const {
+  if (session.held.empty() || session.use->tenant == nullptr) return absl::OkStatus();
+  return session.use->tenant->host_bytes->Check(bytes);
+}
+
+absl::Status RuntimeController::CheckQuestions(const SessionRecord& session) const {
+  if (session.use->questions < options_.session.questions) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("session ", session.info.name, ": ", session.use->questions,
+                                                   " questions are not answered yet, as many as it may have"));
 }
 
 }  // namespace gangway::controller

@@ -28,7 +28,7 @@ bool AllWhole(const std::vector<ShardPiece>& pieces, const Layout& from, const L
 absl::StatusOr<ArrayId> RuntimeController::Reshard(SessionId session, ArrayId id, ArraySpec spec,
                                                    CopySemantics semantics) {
   GW_CHECK(loop_->InLoop());
-  GW_RETURN_IF_ERROR(CheckSession(session));
+  GW_RETURN_IF_ERROR(UsableSession(session).status());
   GW_ASSIGN_OR_RETURN_WITH(ArrayRecord * array, UsableArray(id), "reshard");
   const std::shared_ptr<const Layout> from = array->layout;
   if (absl::Status error = ErrorOf(*array); !error.ok()) return MakeErrorArray(session, spec, std::move(error));
@@ -57,6 +57,8 @@ absl::StatusOr<ArrayId> RuntimeController::Reshard(SessionId session, ArrayId id
 absl::StatusOr<ArrayId> RuntimeController::PatchShards(SessionId session, ArrayId source,
                                                        const std::shared_ptr<const Layout>& layout,
                                                        const std::vector<ShardPiece>& pieces) {
+  GW_ASSIGN_OR_RETURN(SessionRecord * owner, UsableSession(session));
+  GW_RETURN_IF_ERROR_WITH(CheckArrayQuota(*owner, 1), "reshard");
   GW_RETURN_IF_ERROR_WITH(CheckCapacity(layout->spec.devices, layout->shard_bytes), "reshard");
   auto plan = PlanPatches(source, *layout, pieces);
   std::vector<WorkerId> workers;
@@ -69,7 +71,7 @@ absl::StatusOr<ArrayId> RuntimeController::PatchShards(SessionId session, ArrayI
   Command command;
   command.task = NewTask(session, std::make_shared<const dataflow::Graph>(
                                       dataflow::SingleNode(dataflow::NodeKind::kCopy, "reshard", 1, 1, workers)));
-  const ArrayId id = AddArray(session, layout, command.task);
+  const ArrayId id = AddArray(*owner, layout, command.task);
   command.task->first_output = arrays_[id]->buffer;
   command.task->num_outputs = 1;
   for (auto& [worker, patch] : plan) {
@@ -78,7 +80,7 @@ absl::StatusOr<ArrayId> RuntimeController::PatchShards(SessionId session, ArrayI
     for (const auto& send : patch.sends) Introduce(worker, WorkerId(send.to.value()));
     command.messages.push_back({worker, std::move(patch)});
   }
-  if (resource::ClaimRef claim = NewClaim(session, *layout)) {
+  if (resource::ClaimRef claim = NewClaim(*owner, *layout)) {
     arrays_[id]->memory.push_back(claim);
     command.claims.push_back(std::move(claim));
   }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "gangway/base/amounts.h"
 #include "gangway/base/check.h"
 #include "gangway/base/status.h"
 #include "gangway/controller/runtime_controller.h"
@@ -30,6 +31,7 @@ absl::Status RuntimeController::Admit(SessionInfo* info) const {
   }
   info->tenant = tenant->name;
   info->weight = tenant->weight;
+  info->host_bytes = tenant_uses_.at(tenant->name)->host_bytes;
   info->priority = std::min(info->priority, tenant->max_priority);
   return absl::OkStatus();
 }
@@ -37,9 +39,12 @@ absl::Status RuntimeController::Admit(SessionInfo* info) const {
 SessionId RuntimeController::OpenSession(SessionInfo info) {
   GW_CHECK(loop_->InLoop());
   const SessionId id(next_session_++);
-  if (auto use = tenant_uses_.find(info.tenant); use != tenant_uses_.end()) sessions_[id].use = use->second;
-  sessions_[id].client = std::make_shared<const ClientName>(ClientName{info.name, info.tenant});
-  sessions_[id].info = std::move(info);
+  SessionRecord& session = sessions_[id];
+  session.id = id;
+  auto tenant = tenant_uses_.find(info.tenant);
+  session.use = std::make_shared<SessionUse>(SessionUse{tenant == tenant_uses_.end() ? nullptr : tenant->second});
+  session.client = std::make_shared<const ClientName>(ClientName{info.name, info.tenant});
+  session.info = std::move(info);
   return id;
 }
 
@@ -53,6 +58,7 @@ void RuntimeController::CloseSession(SessionId id) {
                             std::make_move_iterator(session->held.end()));
   session->held.clear();
   session->held_uses.clear();
+  CountHeld(*session, -session->held_bytes);
   for (Command& command : held) {
     Forgo(command, closed);
     if (command.task != nullptr) Fail(command.task, closed);
@@ -68,7 +74,10 @@ void RuntimeController::CloseSession(SessionId id) {
   session = FindSession(id);  // whoever heard of a failure may have opened or closed sessions
   if (session == nullptr) return;
   auto programs = std::move(session->programs);
-  for (const auto& [program, references] : programs) Unuse(program, references);
+  for (const auto& [program, references] : programs) {
+    session->use->AddPrograms(-references);
+    Unuse(program, references);
+  }
   for (size_t island = 0; island < session->tenants.size(); ++island) {
     if (session->tenants[island].value() < 0) continue;
     ForgetSchedulerTenant(session->info, static_cast<int>(island), session->tenants[island]);
@@ -78,15 +87,19 @@ void RuntimeController::CloseSession(SessionId id) {
   sessions_.erase(id);
 }
 
-absl::StatusOr<std::vector<DeviceId>> RuntimeController::MakeSlice(SessionId session,
+absl::StatusOr<std::vector<DeviceId>> RuntimeController::MakeSlice(SessionId id,
                                                                    const resource::SliceRequest& request) {
   GW_CHECK(loop_->InLoop());
-  GW_RETURN_IF_ERROR(CheckSession(session));
+  GW_ASSIGN_OR_RETURN(SessionRecord * session, UsableSession(id));
   slices_on_.resize(cluster_.devices().size());
   GW_ASSIGN_OR_RETURN_WITH(std::vector<DeviceId> devices, resource::PlanSlice(cluster_, request, slices_on_), "slice");
-  GW_RETURN_IF_ERROR_WITH(CheckDeviceQuota(session, devices), "slice");
+  GW_RETURN_IF_ERROR_WITH(CheckDeviceQuota(*session, devices), "slice");
+  std::vector<DeviceId>& sliced = session->sliced;
+  if (sliced.size() + devices.size() > options_.session.slice_devices) {
+    return absl::ResourceExhaustedError(absl::StrCat("session ", session->info.name, ": its slices have ",
+                                                     sliced.size(), " devices in all, as many as a session's may"));
+  }
   for (DeviceId device : devices) ++slices_on_[device.value()];
-  std::vector<DeviceId>& sliced = FindSession(session)->sliced;
   sliced.insert(sliced.end(), devices.begin(), devices.end());
   return devices;
 }
@@ -96,14 +109,14 @@ SessionRecord* RuntimeController::FindSession(SessionId id) {
   return it == sessions_.end() ? nullptr : &it->second;
 }
 
-absl::Status RuntimeController::CheckSession(SessionId id) const {
-  auto it = sessions_.find(id);
-  if (it == sessions_.end()) return absl::NotFoundError(absl::StrCat("no session ", id.value()));
-  if (it->second.held.size() >= options_.max_held_commands) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("session ", it->second.info.name, " has ", it->second.held.size(), " commands waiting"));
+absl::StatusOr<SessionRecord*> RuntimeController::UsableSession(SessionId id) {
+  SessionRecord* session = FindSession(id);
+  if (session == nullptr) return absl::NotFoundError(absl::StrCat("no session ", id.value()));
+  if (session->held.size() >= options_.session.commands || session->held_bytes >= options_.session.bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("session ", session->info.name, " has ", session->held.size(),
+                                                     " commands with ", BytesText(session->held_bytes), " waiting"));
   }
-  return absl::OkStatus();
+  return session;
 }
 
 sched::GangScheduler& RuntimeController::SchedulerOf(int island) {
@@ -156,14 +169,21 @@ void RuntimeController::Run(SessionId id, Command command) {
   if (session->held.size() == 1) Drain(id, *session);
 }
 
+void RuntimeController::CountHeld(SessionRecord& session, int64_t bytes) {
+  session.held_bytes += bytes;
+  if (session.use->tenant != nullptr) session.use->tenant->host_bytes->AddAnyway(bytes);
+}
+
 void RuntimeController::Hold(SessionRecord& session, Command command) {
   ForEachBuffer(command, [&](net::BufferId buffer) { ++session.held_uses[buffer]; });
+  CountHeld(session, command.host_bytes);
   session.held.push_back(std::move(command));
 }
 
 Command RuntimeController::TakeFront(SessionRecord& session) {
   Command front = std::move(session.held.front());
   session.held.pop_front();
+  CountHeld(session, -front.host_bytes);
   ForEachBuffer(front, [&](net::BufferId buffer) {
     auto it = session.held_uses.find(buffer);
     if (--it->second == 0) session.held_uses.erase(it);
@@ -281,51 +301,59 @@ void RuntimeController::PartDone(const std::shared_ptr<TaskRecord>& task, Worker
   if (task->over) return;
   task->took = std::max(task->took, took);
   const dataflow::Step step = task->progress.PartDone(dataflow::NodeId(0), worker, status);
-  if (!step.poisoned.empty()) {
-    // Most workers have said already which program it was.
-    task->error = absl::StartsWith(status.message(), task->What()) ? status : Annotate(status, task->What());
-    // Workers that know nothing of the failure must not take their parts for good.
-    net::PoisonBuffers poison;
-    for (int i = 0; i < task->num_outputs; ++i) {
-      poison.buffers.push_back(net::BufferId(task->first_output.value() + i));
-    }
-    poison.status = task->error;
-    poison.task = task->id;
-    for (WorkerId other : task->workers()) {
-      if (other != worker && cluster_.worker(other).alive) SendTo(other, poison, nullptr);
-    }
+  if (!step.poisoned.empty()) PoisonOutputs(*task, worker, status);
+  if (step.over) return TaskOver(task);
+  if (!task->error.ok()) task->done.Set(task->error);
+}
+
+// Other workers know nothing of the failure, and must not take their parts for good.
+void RuntimeController::PoisonOutputs(TaskRecord& task, WorkerId failed, const absl::Status& status) {
+  // Most workers have said already which program it was.
+  task.error = absl::StartsWith(status.message(), task.What()) ? status : Annotate(status, task.What());
+  net::PoisonBuffers poison;
+  ForEachOutput(task, [&](net::BufferId output) { poison.buffers.push_back(output); });
+  poison.status = task.error;
+  poison.task = task.id;
+  for (WorkerId other : task.workers()) {
+    if (other != failed && cluster_.worker(other).alive) SendTo(other, poison, nullptr);
   }
-  if (!step.over) {
-    if (!task->error.ok()) task->done.Set(task->error);
-    return;
-  }
+}
+
+void RuntimeController::TaskOver(const std::shared_ptr<TaskRecord>& task) {
   task->over = true;
   tasks_.erase(task->id);
   if (!task->dispatched) DrainLater(task->session);
-  for (int i = 0; i < task->num_outputs && !task->error.ok(); ++i) {
-    auto made = arrays_.find(ArrayId(task->first_output.value() + i));
-    if (made != arrays_.end()) made->second->memory.clear();
-  }
-  if (task->is_launch) {
-    --pending_launches_;
-    if (task->use != nullptr) --task->use->launches;
-    task->deployment.reset();
-    std::optional<absl::Duration> took;
-    if (task->took > absl::ZeroDuration()) {
-      took = task->took;
-      auto program = programs_.find(task->program);
-      if (program != programs_.end()) program->second->cost += (task->took - program->second->cost) / 8;
-    }
-    const GangId gang(task->id.value());
-    for (const IslandPart& part : *task->islands) {
-      sched::GangScheduler& scheduler = SchedulerOf(part.island);
-      // One of the two knows it, if it came that far.
-      Admitted(scheduler.Finished(gang, clock_.Now(), took));
-      Admitted(scheduler.Cancel(gang, clock_.Now()));
-    }
-    Note(*task);
-  }
+  if (!task->error.ok()) GiveBackMemory(*task);
+  if (task->is_launch) LaunchOver(*task);
   task->done.Set(task->error.ok() ? absl::StatusOr<Unit>(Unit{}) : absl::StatusOr<Unit>(task->error));
+}
+
+// Of what it was to make and did not.
+void RuntimeController::GiveBackMemory(const TaskRecord& task) {
+  ForEachOutput(task, [&](net::BufferId output) {
+    auto made = arrays_.find(ArrayId(output.value()));
+    if (made != arrays_.end()) made->second->memory.clear();
+  });
+}
+
+void RuntimeController::LaunchOver(TaskRecord& task) {
+  --pending_launches_;
+  if (task.use != nullptr) --task.use->launches;
+  task.deployment.reset();
+  std::optional<absl::Duration> took;
+  if (task.took > absl::ZeroDuration()) {
+    took = task.took;
+    auto program = programs_.find(task.program);
+    if (program != programs_.end()) program->second->cost += (task.took - program->second->cost) / 8;
+  }
+  const GangId gang(task.id.value());
+  for (const IslandPart& part : *task.islands) {
+    sched::GangScheduler& scheduler = SchedulerOf(part.island);
+    // One of the two knows it, if it came that far.
+    Admitted(scheduler.Finished(gang, clock_.Now(), took));
+    Admitted(scheduler.Cancel(gang, clock_.Now()));
+  }
+  Note(task);
 }
 
 }  // namespace gangway::controller

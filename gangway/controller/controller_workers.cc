@@ -12,8 +12,23 @@ namespace gangway::controller {
 namespace {
 
 constexpr size_t kMaxDevicesPerWorker = 4096;
+constexpr int kMaxIsland = 4096;
 constexpr size_t kMostFrees = 1 << 16;     // in one message: a session that closes may have had any number of arrays
 constexpr size_t kTransferSamples = 8192;  // minutes of a few workers
+
+// FAILED_PRECONDITION for a worker of another protocol, INVALID_ARGUMENT for what no worker offers.
+absl::Status CheckHello(const net::Hello& hello) {
+  if (hello.protocol_version != net::kProtocolVersion) {
+    return absl::FailedPreconditionError(absl::StrCat("worker ", hello.worker, " speaks protocol ",
+                                                      hello.protocol_version, ", the controller ",
+                                                      net::kProtocolVersion));
+  }
+  if (hello.devices.size() > kMaxDevicesPerWorker || hello.island < 0 || hello.island > kMaxIsland) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("worker ", hello.worker, " offers ", hello.devices.size(), " devices in island ", hello.island));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -110,61 +125,67 @@ void RuntimeController::Handle(const std::shared_ptr<WorkerLink>& link, net::Mes
 
 void RuntimeController::OnHello(const std::shared_ptr<WorkerLink>& link, net::Hello hello) {
   if (link->id.value() >= 0) return Lose(link, absl::InvalidArgumentError("a second hello"));
-  if (hello.protocol_version != net::kProtocolVersion) {
-    return Lose(link, absl::FailedPreconditionError(absl::StrCat("worker ", hello.worker, " speaks protocol ",
-                                                                 hello.protocol_version, ", the controller ",
-                                                                 net::kProtocolVersion)));
-  }
-  if (hello.devices.size() > kMaxDevicesPerWorker || hello.island < 0 || hello.island > 4096) {
-    return Lose(link, absl::InvalidArgumentError(absl::StrCat("worker ", hello.worker, " offers ", hello.devices.size(),
-                                                              " devices in island ", hello.island)));
-  }
-  if (hello.rank > static_cast<int>(links_.size()) && !early_.contains(hello.rank)) {
-    const int rank = hello.rank;
+  if (absl::Status fit = CheckHello(hello); !fit.ok()) return Lose(link, fit);
+  if (const int rank = hello.rank; rank > static_cast<int>(links_.size()) && !early_.contains(rank)) {
     early_.emplace(rank, std::pair(link, std::move(hello)));
     return;
   }
-  resource::WorkerOffer offer{hello.worker, hello.island, {}};
-  for (const auto& device : hello.devices) offer.devices.push_back({device.kind, device.coords});
-  auto id = cluster_.Register(offer);
-  if (!id.ok()) return Lose(link, id.status());
-  strangers_.erase(std::find(strangers_.begin(), strangers_.end(), link));
-  link->id = *id;
-  link->name = hello.worker;
-  link->fabric = std::move(hello.fabric);
-  const std::vector<DeviceId>& seats = cluster_.worker(*id).devices;
-  if (id->value() < static_cast<int>(links_.size())) {
-    links_[id->value()] = link;  // it is back
-    for (size_t i = 0; i < hello.devices.size(); ++i) {
-      memory_.Reset(seats[i], hello.devices[i].memory_bytes);
-    }
-  } else {
-    for (const auto& device : hello.devices) memory_.AddDevice(device.memory_bytes);
-    links_.push_back(link);
-    for (size_t i = devices_.size(); i < cluster_.devices().size(); ++i) {
-      const resource::Device& device = cluster_.devices()[i];
-      devices_.push_back({device.id, device.kind, hello.worker, device.island,
-                          std::vector<int>(device.coords.begin(), device.coords.end())});
-    }
-  }
+  if (absl::Status joined = Join(link, hello); !joined.ok()) return Lose(link, joined);
   Log(absl::StrCat("worker ", link->name, " joined with ", hello.devices.size(), " ", hello.platform, " devices"));
-  SendTo(*id,
-         net::Welcome{seats[0].value(), net::PeerId(id->value()),
+  SendTo(link->id,
+         net::Welcome{cluster_.worker(link->id).devices[0].value(), net::PeerId(link->id.value()),
                       static_cast<uint32_t>(absl::ToInt64Milliseconds(options_.heartbeat))},
          nullptr);
-  // A worker that is back knows no program any more.
-  for (auto& [program_id, program] : programs_) {
+  LoadAgain(link->id);
+  ResolveDeviceWaiters();
+  LetEarlyJoin();
+}
+
+absl::Status RuntimeController::Join(const std::shared_ptr<WorkerLink>& link, const net::Hello& hello) {
+  resource::WorkerOffer offer{hello.worker, hello.island, {}};
+  for (const auto& device : hello.devices) offer.devices.push_back({device.kind, device.coords});
+  GW_ASSIGN_OR_RETURN(link->id, cluster_.Register(offer));
+  strangers_.erase(std::find(strangers_.begin(), strangers_.end(), link));
+  link->name = hello.worker;
+  link->fabric = hello.fabric;
+  const bool is_back = link->id.value() < static_cast<int>(links_.size());
+  is_back ? TakeSeatsAgain(link, hello) : TakeNewSeats(link, hello);
+  return absl::OkStatus();
+}
+
+void RuntimeController::TakeSeatsAgain(const std::shared_ptr<WorkerLink>& link, const net::Hello& hello) {
+  links_[link->id.value()] = link;
+  const std::vector<DeviceId>& seats = cluster_.worker(link->id).devices;
+  for (size_t i = 0; i < hello.devices.size(); ++i) memory_.Reset(seats[i], hello.devices[i].memory_bytes);
+}
+
+void RuntimeController::TakeNewSeats(const std::shared_ptr<WorkerLink>& link, const net::Hello& hello) {
+  links_.push_back(link);
+  for (const auto& device : hello.devices) memory_.AddDevice(device.memory_bytes);
+  for (size_t i = devices_.size(); i < cluster_.devices().size(); ++i) {
+    const resource::Device& device = cluster_.devices()[i];
+    devices_.push_back({device.id, device.kind, hello.worker, device.island,
+                        std::vector<int>(device.coords.begin(), device.coords.end())});
+  }
+}
+
+// A worker that is back knows no program any more.
+void RuntimeController::LoadAgain(WorkerId worker) {
+  for (auto& [id, program] : programs_) {
     if (program->deployment == nullptr || !program->error.ok()) continue;
     for (const resource::Share& share : program->deployment->placement) {
-      if (share.worker == *id) Load(*program, *program->deployment, *id);
+      if (share.worker == worker) Load(*program, *program->deployment, worker);
     }
   }
-  ResolveDeviceWaiters();
-  if (auto next = early_.find(static_cast<int>(links_.size())); next != early_.end()) {
-    auto [waiting, its_hello] = std::move(next->second);
-    early_.erase(next);
-    if (!waiting->lost) OnHello(waiting, std::move(its_hello));
-  }
+}
+
+// The one whose turn it is now, if it waits; the others come after it.
+void RuntimeController::LetEarlyJoin() {
+  auto next = early_.find(static_cast<int>(links_.size()));
+  if (next == early_.end()) return;
+  auto [link, hello] = std::move(next->second);
+  early_.erase(next);
+  if (!link->lost) OnHello(link, std::move(hello));
 }
 
 Future<Unit> RuntimeController::DevicesReady(int count) {
@@ -203,6 +224,7 @@ void RuntimeController::OnFetched(net::Fetched fetched) {
   auto it = requests_.find(fetched.request);
   if (it == requests_.end()) return;
   auto answer = std::move(it->second.answer);
+  if (it->second.asker != nullptr) --it->second.asker->questions;
   requests_.erase(it);
   answer(std::move(fetched));
 }

@@ -39,6 +39,16 @@ net::RequestId RequestOf(const net::Message& message) {
   return net::RequestId();
 }
 
+void SessionUse::AddArrays(int64_t more) {
+  arrays += more;
+  if (tenant != nullptr) tenant->arrays += more;
+}
+
+void SessionUse::AddPrograms(int64_t more) {
+  programs += more;
+  if (tenant != nullptr) tenant->programs += more;
+}
+
 void ForEachOutput(const TaskRecord& task, absl::FunctionRef<void(net::BufferId)> f) {
   for (int i = 0; i < task.num_outputs; ++i) f(net::BufferId(task.first_output.value() + i));
 }

@@ -94,9 +94,22 @@ struct SharedShard {
   std::shared_ptr<const int> bytes = std::make_shared<const int>(0);
 };
 
+// How much of the controller one session takes; its tenant's sums go with it. Shared with its questions, which may
+// outlive it.
+struct SessionUse {
+  const std::shared_ptr<TenantUse> tenant;  // null where the cluster is open
+  int64_t arrays = 0;
+  int64_t programs = 0;   // references to them
+  int64_t questions = 0;  // to workers, not answered yet, and compilations
+
+  void AddArrays(int64_t more);
+  void AddPrograms(int64_t more);
+};
+
 struct ArrayRecord {
   SessionId session;
-  net::BufferId buffer;  // the workers' name for it
+  SessionUse* use = nullptr;  // the session's, which has it until all its arrays are released
+  net::BufferId buffer;       // the workers' name for it
   std::shared_ptr<const Layout> layout;
   std::shared_ptr<TaskRecord> producer;  // null: made of nothing (error arrays)
   absl::Status error;                    // of the array itself: lost worker, error array
@@ -157,6 +170,7 @@ struct Command {
   // What the task makes takes this memory, all on the same devices, and `scratch` on each while it runs.
   std::vector<resource::ClaimRef> claims;
   int64_t scratch = 0;
+  int64_t host_bytes = 0;                      // of the client's, in the messages
   std::vector<resource::ClaimRef> gives_back;  // claims that end when it is dispatched
 };
 
@@ -167,10 +181,11 @@ void ForEachOutput(const TaskRecord& task, absl::FunctionRef<void(net::BufferId)
 void ForEachBuffer(const Command& command, absl::FunctionRef<void(net::BufferId)> f);
 
 struct SessionRecord {
+  SessionId id;
   SessionInfo info;
   std::shared_ptr<const ClientName> client;  // of all its launches
-  std::shared_ptr<TenantUse> use;            // its tenant's; null where the cluster is open
-  std::vector<sched::TenantId> tenants;      // by island
+  std::shared_ptr<SessionUse> use;
+  std::vector<sched::TenantId> tenants;  // by island
   absl::flat_hash_map<ProgramId, int> programs;
   std::vector<DeviceId> sliced;  // devices of its slices, once for each
   int64_t launches = 0;          // that are over
@@ -178,6 +193,7 @@ struct SessionRecord {
   // Behind a launch that waits for the scheduler: whatever the session does next must come after it, since it may name
   // what the launch makes. Usually empty.
   std::deque<Command> held;
+  int64_t held_bytes = 0;                                  // of the client's, in these
   absl::flat_hash_map<net::BufferId, int> held_uses;       // how often `held` names a buffer
   absl::Time lacks_memory_since = absl::InfiniteFuture();  // the first of `held` waits for it
 };

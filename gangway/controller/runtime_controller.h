@@ -32,6 +32,16 @@ namespace gangway::controller {
 using CompileFunction = std::function<absl::StatusOr<compile::CompiledProgram>(const std::string& artifact,
                                                                                const compile::CompileOptions&)>;
 
+// What one session may take of the controller, with tenants or without: far more than one does that means well.
+struct SessionLimits {
+  size_t commands = 1 << 20;          // that wait, for the scheduler or for memory
+  int64_t bytes = int64_t{16} << 30;  // of its own in these
+  int64_t arrays = 1 << 22;
+  int64_t programs = 1 << 16;
+  int64_t questions = 1 << 20;  // that workers have not answered
+  size_t slice_devices = 1 << 16;
+};
+
 struct ControllerOptions {
   // Turns an artifact into a per-device program; called on compile threads, several at once. Required.
   CompileFunction compile;
@@ -45,8 +55,7 @@ struct ControllerOptions {
   sched::SchedulerOptions scheduler;
   TenantTable tenants;              // open: whoever reaches the cluster may use it
   size_t journal_capacity = 16384;  // launches remembered after they are over
-  // Commands a session may have waiting behind the scheduler before it is refused more.
-  size_t max_held_commands = 1 << 20;
+  SessionLimits session;
   // The largest artifact that is compiled, in bytes.
   int64_t max_program_bytes = int64_t{256} << 20;
   // How long a program or array may wait for memory before it fails.
@@ -101,7 +110,7 @@ class RuntimeController final : public Controller {
   void CloseSession(SessionId session) override;
   absl::StatusOr<std::vector<DeviceId>> MakeSlice(SessionId session, const resource::SliceRequest& request) override;
   absl::StatusOr<ArrayId> MakeArray(SessionId session, ArraySpec spec, std::vector<HostShard> shards) override;
-  ArrayId MakeErrorArray(SessionId session, ArraySpec spec, absl::Status error) override;
+  absl::StatusOr<ArrayId> MakeErrorArray(SessionId session, ArraySpec spec, absl::Status error) override;
   absl::StatusOr<ArrayId> Assemble(SessionId session, ArraySpec spec, absl::Span<const ArrayId> parts) override;
   absl::StatusOr<std::vector<ArrayId>> Disassemble(SessionId session, ArrayId array) override;
   absl::StatusOr<ArrayId> ViewShard(SessionId session, ArrayId array, int shard) override;
@@ -151,6 +160,7 @@ class RuntimeController final : public Controller {
   struct Request {
     WorkerId worker;
     std::function<void(net::Fetched)> answer;
+    std::shared_ptr<SessionUse> asker = nullptr;  // null: nobody's
   };
   // One shard of a source array to become a shard of a new one.
   struct Move {
@@ -162,6 +172,12 @@ class RuntimeController final : public Controller {
   // --- workers (controller_workers.cc) ---
   void Handle(const std::shared_ptr<WorkerLink>& link, net::Message message);
   void OnHello(const std::shared_ptr<WorkerLink>& link, net::Hello hello);
+  // The link's worker, new or back, takes its seats. An error where it may not.
+  absl::Status Join(const std::shared_ptr<WorkerLink>& link, const net::Hello& hello);
+  void TakeSeatsAgain(const std::shared_ptr<WorkerLink>& link, const net::Hello& hello);
+  void TakeNewSeats(const std::shared_ptr<WorkerLink>& link, const net::Hello& hello);
+  void LoadAgain(WorkerId worker);
+  void LetEarlyJoin();
   void OnTasksDone(WorkerLink& link, const net::TasksDone& report);
   void OnFetched(net::Fetched fetched);
   void OnHostCall(const WorkerLink& link, const net::HostCall& call);
@@ -184,7 +200,8 @@ class RuntimeController final : public Controller {
 
   // --- sessions and the order of their commands (controller_sessions.cc) ---
   SessionRecord* FindSession(SessionId id);
-  absl::Status CheckSession(SessionId id) const;
+  // NOT_FOUND, or RESOURCE_EXHAUSTED when too much waits already. Until sessions come or go.
+  absl::StatusOr<SessionRecord*> UsableSession(SessionId id);
   void Run(SessionId session, Command command);
   void Dispatch(Command& command);
   void Drain(SessionId id, SessionRecord& session);
@@ -192,6 +209,7 @@ class RuntimeController final : public Controller {
   bool AdmitLaunch(SessionRecord& session, TaskRecord& task);
   void DrainLater(SessionId id);
   void Hold(SessionRecord& session, Command command);
+  static void CountHeld(SessionRecord& session, int64_t bytes);
   Command TakeFront(SessionRecord& session);
   // It will never be sent: its questions are answered, what it was to take by donation is freed.
   void Forgo(const Command& command, const absl::Status& why);
@@ -199,6 +217,12 @@ class RuntimeController final : public Controller {
   std::shared_ptr<TaskRecord> NewTask(SessionId session, std::shared_ptr<const dataflow::Graph> graph);
   void PartDone(const std::shared_ptr<TaskRecord>& task, WorkerId worker, const absl::Status& status,
                 absl::Duration took = absl::ZeroDuration());
+  // The part of `failed` has ended with that error: the task's from now on.
+  void PoisonOutputs(TaskRecord& task, WorkerId failed, const absl::Status& status);
+  // All parts are done.
+  void TaskOver(const std::shared_ptr<TaskRecord>& task);
+  void GiveBackMemory(const TaskRecord& task);
+  void LaunchOver(TaskRecord& task);
   // All parts of the task.
   void Fail(const std::shared_ptr<TaskRecord>& task, const absl::Status& status);
   void Watch(TaskRecord& task);
@@ -210,13 +234,19 @@ class RuntimeController final : public Controller {
 
   // --- quotas of tenants (controller_quotas.cc): RESOURCE_EXHAUSTED naming the tenant, logged now and then ---
   absl::Status Refuse(TenantUse& use, absl::string_view why) const;
-  absl::Status CheckDeviceQuota(SessionId session, absl::Span<const DeviceId> devices);
-  absl::Status CheckLaunchQuota(SessionId session);
+  absl::Status CheckDeviceQuota(const SessionRecord& session, absl::Span<const DeviceId> devices) const;
+  absl::Status CheckLaunchQuota(const SessionRecord& session) const;
   absl::Status CheckByteQuota(const SessionRecord& session, const Command& command) const;
+  // Also what every session is bounded by. `more` are about to be made.
+  absl::Status CheckArrayQuota(const SessionRecord& session, int64_t more) const;
+  absl::Status CheckProgramQuota(const SessionRecord& session) const;
+  // `bytes` of the client's are about to wait, where commands do.
+  absl::Status CheckHostQuota(const SessionRecord& session, int64_t bytes) const;
+  absl::Status CheckQuestions(const SessionRecord& session) const;
 
   // --- memory (controller_memory.cc) ---
   // Null for what is too small to be counted. Charged to the session's tenant.
-  resource::ClaimRef NewClaim(SessionId session, const Layout& layout);
+  resource::ClaimRef NewClaim(const SessionRecord& session, const Layout& layout);
   // RESOURCE_EXHAUSTED naming the device that is too small for so much.
   absl::Status CheckCapacity(absl::Span<const DeviceId> devices, int64_t bytes) const;
   // False while there is no room for what the first of the session's commands makes; afterwards it has it. What is
@@ -252,12 +282,13 @@ class RuntimeController final : public Controller {
   // The array, fit for use: not deleted.
   absl::StatusOr<ArrayRecord*> UsableArray(ArrayId id);
   absl::StatusOr<std::shared_ptr<const Layout>> MakeLayout(ArraySpec spec) const;
-  ArrayId AddArray(SessionId session, std::shared_ptr<const Layout> layout, std::shared_ptr<TaskRecord> producer);
+  // Within the quota, which is the caller's to check.
+  ArrayId AddArray(SessionRecord& session, std::shared_ptr<const Layout> layout, std::shared_ptr<TaskRecord> producer);
   // Why it holds no data; OK as far as is known.
   absl::Status ErrorOf(const ArrayRecord& array) const;
   void FreeData(ArrayRecord& array);
   // The bytes of a shard, asked for by `command`.
-  Future<Bytes> AskFor(const ArrayRecord& array, int shard, Command* command);
+  Future<Bytes> AskFor(const SessionRecord& session, const ArrayRecord& array, int shard, Command* command);
   void NoteRead(const ArrayRecord& array);
   static bool IsOftenRead(ProgramRecord& program, int output);
   // A copy of shards under that buffer id, ready to be run.
@@ -281,12 +312,16 @@ class RuntimeController final : public Controller {
   // Its outputs are the next arrays to be made.
   std::shared_ptr<TaskRecord> NewLaunch(SessionId session, const ProgramRecord& program, const ExecuteOptions& options);
   // The arrays of one run; all hold the error `poison`, if it is one.
-  std::vector<ArrayId> AddOutputs(SessionId session, const ProgramRecord& program, const absl::Status& poison,
+  std::vector<ArrayId> AddOutputs(SessionRecord& session, const ProgramRecord& program, const absl::Status& poison,
                                   Command* command);
   // The array's data goes with the command's launch, or at once where there is none.
   void TakeDonated(ArrayRecord& donated, Command* command);
   absl::Status CheckDonations(absl::Span<const ArrayId> arguments, absl::Span<const int64_t> drops);
-  void StartCompiling(const ProgramRecord& record);  // on a thread for it
+  absl::Status CheckRequest(const SessionRecord& session, const CompileRequest& request) const;
+  // Nobody's yet.
+  ProgramRecord& AddProgram(std::string key, CompileRequest request);
+  // On a thread for it.
+  void StartCompiling(const ProgramRecord& record, std::shared_ptr<SessionUse> asker);
   void CompiledProgram(ProgramId id, absl::StatusOr<compile::CompiledProgram> compiled);
   absl::Status Lower(ProgramRecord& record);
   // Not yet loaded anywhere.

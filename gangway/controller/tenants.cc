@@ -4,7 +4,9 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace gangway::controller {
 namespace {
@@ -19,6 +21,19 @@ bool SameToken(absl::string_view a, absl::string_view b) {
 
 }  // namespace
 
+std::string FolderOf(const Tenant& tenant) {
+  std::string folder;
+  for (const char c : tenant.name) {
+    const bool plain = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
+    if (plain || (c == '.' && !folder.empty())) {
+      folder.push_back(c);
+    } else {
+      absl::StrAppendFormat(&folder, "%%%02X", static_cast<unsigned char>(c));
+    }
+  }
+  return folder;
+}
+
 absl::StatusOr<TenantTable> TenantTable::Make(std::vector<Tenant> tenants) {
   std::set<std::string> names, tokens;
   for (const Tenant& tenant : tenants) {
@@ -31,7 +46,8 @@ absl::StatusOr<TenantTable> TenantTable::Make(std::vector<Tenant> tenants) {
     if (!tokens.insert(tenant.token).second) return wrong("has the token of another");
     if (!(tenant.weight > 0)) return wrong("the weight is not positive");
     const int64_t least =
-        std::min<int64_t>({tenant.max_sessions, tenant.max_devices, tenant.max_bytes, tenant.max_queued});
+        std::min<int64_t>({tenant.max_sessions, tenant.max_devices, tenant.max_bytes, tenant.max_queued,
+                           tenant.max_arrays, tenant.max_host_bytes, tenant.max_programs});
     if (least < 0) return wrong("a quota is negative");
   }
   TenantTable table;

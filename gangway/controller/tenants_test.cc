@@ -29,5 +29,15 @@ TEST(Tenants, MustBeWellFormed) {
   EXPECT_THAT(message({{.name = "red", .token = "a", .max_bytes = -1}}), HasSubstr("quota is negative"));
 }
 
+TEST(Tenants, FoldersAreNamesOfTheirOwn) {
+  auto folder = [](const std::string& name) { return FolderOf({.name = name}); };
+  EXPECT_EQ(folder("team-a_2.x"), "team-a_2.x");
+  EXPECT_EQ(folder(".."), "%2E.");
+  EXPECT_EQ(folder("../blue"), "%2E.%2Fblue");
+  EXPECT_EQ(folder("a b"), "a%20b");
+  EXPECT_EQ(folder("a%20b"), "a%2520b");
+  EXPECT_EQ(folder(std::string("\0", 1)), "%00");
+}
+
 }  // namespace
 }  // namespace gangway::controller

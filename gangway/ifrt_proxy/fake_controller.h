@@ -51,7 +51,8 @@ class FakeController final : public controller::Controller {
     }
     return Add(std::move(array));
   }
-  ArrayId MakeErrorArray(SessionId session, ArraySpec spec, absl::Status error) override {
+  absl::StatusOr<ArrayId> MakeErrorArray(SessionId session, ArraySpec spec, absl::Status error) override {
+    if (error_arrays-- <= 0) return absl::ResourceExhaustedError("no room for error arrays");
     return Add({session, std::move(spec), {}, std::move(error), false});
   }
   absl::StatusOr<ArrayId> Assemble(SessionId session, ArraySpec spec, absl::Span<const ArrayId> parts) override {
@@ -133,8 +134,9 @@ class FakeController final : public controller::Controller {
   Promise<Unit> done;
   std::optional<Promise<std::shared_ptr<const std::string>>> fetched;  // what arrays are read as, when it is there
   controller::CompileRequest compile_request;
-  absl::Status admission;  // of sessions
-  int copies = 1 << 30;    // that there is room for
+  absl::Status admission;      // of sessions
+  int copies = 1 << 30;        // that there is room for
+  int error_arrays = 1 << 30;  // likewise
   int programs_released = 0;
 
  private:

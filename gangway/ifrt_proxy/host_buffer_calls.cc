@@ -1,5 +1,6 @@
 #include "gangway/ifrt_proxy/host_buffer_calls.h"
 
+#include <optional>
 #include <utility>
 
 #include "gangway/ifrt_proxy/protocol.h"
@@ -14,15 +15,19 @@ class Lookup final : public LookupReactor {
   // Once. It may be gone when this returns.
   void Start(absl::StatusOr<std::shared_ptr<HostBuffers>> buffers, uint64_t handle, absl::Time deadline) {
     if (!buffers.ok()) return Finish(ToGrpc(buffers.status()));
-    (*buffers)->WhenStored(
-        handle, [this, buffers = *buffers, handle] { Send(buffers->Peek(handle)); }, deadline);
+    buffers_ = *std::move(buffers);
+    leaving_.emplace(*buffers_);
+    if (absl::Status many = leaving_->Begin(); !many.ok()) return Finish(ToGrpc(many));
+    buffers_->WhenStored(
+        handle, [this, handle] { Send(buffers_->Peek(handle)); }, deadline);
   }
 
  private:
   void Send(absl::StatusOr<SharedBytes> bytes) {
     if (!bytes.ok()) return Finish(ToGrpc(bytes.status()));
     bytes_ = *std::move(bytes);
-    SendNext();
+    absl::Status room = leaving_->Add(static_cast<int64_t>(bytes_->size()));
+    room.ok() ? SendNext() : Finish(ToGrpc(room));
   }
   void SendNext() {  // an empty buffer still takes one message
     chunk_.set_data(bytes_->substr(at_, kChunkBytes));
@@ -36,6 +41,8 @@ class Lookup final : public LookupReactor {
   }
   void OnDone() override { delete this; }
 
+  std::shared_ptr<HostBuffers> buffers_;
+  std::optional<HostBuffers::Leaving> leaving_;  // goes before what it counts in
   SharedBytes bytes_;
   size_t at_ = 0;
   xla::ifrt::proxy::GrpcHostBufferLookupResponse chunk_;

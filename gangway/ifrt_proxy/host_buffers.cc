@@ -11,6 +11,9 @@ namespace gangway::ifrt_proxy {
 namespace {
 
 constexpr size_t kMostPromised = 8;
+// Clients have a thread for each.
+constexpr int64_t kMostLookups = 1 << 15;
+constexpr size_t kMostBuffers = 1 << 20;  // with or without bytes
 
 }  // namespace
 
@@ -20,24 +23,67 @@ void HostBuffers::StoreError(uint64_t handle, absl::Status error) {
   (void)Insert(handle, {std::make_shared<const std::string>(), std::move(error)});
 }
 
-absl::Status HostBuffers::CheckRoom(int64_t bytes) const {
+HostBuffers::~HostBuffers() { Close(); }
+
+void HostBuffers::CountIn(std::shared_ptr<controller::ByteAccount> account) {
+  absl::MutexLock lock(&mutex_);
+  account_ = std::move(account);
+  if (account_ != nullptr) account_->AddAnyway(bytes_ + arriving_);
+}
+
+absl::Status HostBuffers::TakeRoom(int64_t bytes, int64_t* counter) {
   if (closed_) return absl::CancelledError("session closed");
-  if (bytes <= capacity_bytes_ - bytes_ - arriving_) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat(bytes, " bytes: the session already holds ", bytes_ + arriving_, " of ", capacity_bytes_));
+  if (bytes > capacity_bytes_ - bytes_ - arriving_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(bytes, " bytes: the session already holds ", bytes_ + arriving_, " of ", capacity_bytes_));
+  }
+  if (account_ != nullptr) GW_RETURN_IF_ERROR(account_->Add(bytes));
+  *counter += bytes;
+  return absl::OkStatus();
+}
+
+void HostBuffers::GiveBack(int64_t bytes, int64_t* counter) {
+  *counter -= bytes;
+  if (account_ != nullptr) account_->Remove(bytes);
 }
 
 absl::Status HostBuffers::Arrival::Add(int64_t bytes) {
   absl::MutexLock lock(&buffers_.mutex_);
-  GW_RETURN_IF_ERROR(buffers_.CheckRoom(bytes));
-  buffers_.arriving_ += bytes;
+  GW_RETURN_IF_ERROR(buffers_.TakeRoom(bytes, &buffers_.arriving_));
   bytes_ += bytes;
   return absl::OkStatus();
 }
 
 void HostBuffers::Arrival::Drop() {
   absl::MutexLock lock(&buffers_.mutex_);
-  buffers_.arriving_ -= std::exchange(bytes_, 0);
+  buffers_.GiveBack(std::exchange(bytes_, 0), &buffers_.arriving_);
+}
+
+absl::Status HostBuffers::Leaving::Begin() {
+  absl::MutexLock lock(&buffers_.mutex_);
+  if (buffers_.lookups_ >= kMostLookups) {
+    return absl::ResourceExhaustedError(absl::StrCat("already ", kMostLookups, " lookups of the session wait"));
+  }
+  begun_ = true;
+  ++buffers_.lookups_;
+  return absl::OkStatus();
+}
+
+absl::Status HostBuffers::Leaving::Add(int64_t bytes) {
+  absl::MutexLock lock(&buffers_.mutex_);
+  if (bytes > buffers_.capacity_bytes_ - buffers_.leaving_) {
+    return absl::ResourceExhaustedError(absl::StrCat(bytes, " bytes: already ", buffers_.leaving_, " of ",
+                                                     buffers_.capacity_bytes_, " leave the session"));
+  }
+  buffers_.leaving_ += bytes;
+  bytes_ += bytes;
+  return absl::OkStatus();
+}
+
+HostBuffers::Leaving::~Leaving() {
+  absl::MutexLock lock(&buffers_.mutex_);
+  buffers_.leaving_ -= bytes_;
+  if (begun_) --buffers_.lookups_;
 }
 
 absl::Status HostBuffers::Insert(uint64_t handle, Entry entry) {
@@ -45,11 +91,13 @@ absl::Status HostBuffers::Insert(uint64_t handle, Entry entry) {
   {
     absl::MutexLock lock(&mutex_);
     const int64_t size = static_cast<int64_t>(entry.bytes->size());
-    GW_RETURN_IF_ERROR_WITH(CheckRoom(size), absl::StrCat("host buffer ", handle));
-    if (!entries_.emplace(handle, std::move(entry)).second) {
-      return absl::AlreadyExistsError(absl::StrCat("host buffer ", handle, " exists"));
+    if (entries_.contains(handle)) return absl::AlreadyExistsError(absl::StrCat("host buffer ", handle, " exists"));
+    if (entries_.size() >= kMostBuffers) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("host buffer ", handle, ": the session already holds ", kMostBuffers, " buffers"));
     }
-    bytes_ += size;
+    GW_RETURN_IF_ERROR_WITH(TakeRoom(size, &bytes_), absl::StrCat("host buffer ", handle));
+    entries_.emplace(handle, std::move(entry));
     promised_.erase(handle);
     if (auto it = waiting_.find(handle); it != waiting_.end()) {
       waits = std::move(it->second);
@@ -103,7 +151,7 @@ absl::StatusOr<SharedBytes> HostBuffers::Take(uint64_t handle) {
   if (it == entries_.end()) return absl::NotFoundError(absl::StrCat("host buffer ", handle, " not found"));
   Entry entry = std::move(it->second);
   entries_.erase(it);
-  bytes_ -= static_cast<int64_t>(entry.bytes->size());
+  GiveBack(static_cast<int64_t>(entry.bytes->size()), &bytes_);
   if (!entry.error.ok()) return entry.error;
   return entry.bytes;
 }
@@ -127,7 +175,7 @@ void HostBuffers::Close() {
     absl::MutexLock lock(&mutex_);
     closed_ = true;
     entries_.clear();
-    bytes_ = 0;
+    GiveBack(bytes_, &bytes_);
     waiting.swap(waiting_);
   }
   for (const auto& [handle, waits] : waiting) {

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "gangway/controller/byte_account.h"
 
 namespace gangway::ifrt_proxy {
 
@@ -26,7 +27,10 @@ class HostBuffers {
   using OnArrival = std::function<void()>;
 
   explicit HostBuffers(int64_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
+  ~HostBuffers();
   int64_t capacity() const { return capacity_bytes_; }
+  // From now on what is kept and arrives counts there too, and may be refused by it. Once.
+  void CountIn(std::shared_ptr<controller::ByteAccount> account);
 
   // Bytes of a buffer that is arriving count as if they were kept, until they are dropped or given to Store.
   // RESOURCE_EXHAUSTED when that is too much, CANCELLED after Close.
@@ -41,6 +45,24 @@ class HostBuffers {
 
    private:
     HostBuffers& buffers_;
+    int64_t bytes_ = 0;
+  };
+
+  // A lookup of a buffer that is being answered. Its bytes count while they leave, whatever becomes of the buffer.
+  class Leaving {
+   public:
+    explicit Leaving(HostBuffers& buffers) : buffers_(buffers) {}
+    ~Leaving();
+    Leaving(const Leaving&) = delete;
+    Leaving& operator=(const Leaving&) = delete;
+    // Once: RESOURCE_EXHAUSTED when too many of the session are waited for.
+    absl::Status Begin();
+    // Once: RESOURCE_EXHAUSTED when too much leaves already.
+    absl::Status Add(int64_t bytes);
+
+   private:
+    HostBuffers& buffers_;
+    bool begun_ = false;
     int64_t bytes_ = 0;
   };
 
@@ -81,15 +103,20 @@ class HostBuffers {
   };
   using Waits = absl::InlinedVector<Wait, 1>;  // of one handle
   absl::Status Insert(uint64_t handle, Entry entry);
-  absl::Status CheckRoom(int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Counted in `counter` from here on, or an error that there is no room.
+  absl::Status TakeRoom(int64_t bytes, int64_t* counter) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveBack(int64_t bytes, int64_t* counter) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t capacity_bytes_;
   mutable absl::Mutex mutex_;
+  std::shared_ptr<controller::ByteAccount> account_ ABSL_GUARDED_BY(mutex_);  // shared with other sessions; null: none
   absl::flat_hash_map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, Waits> waiting_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<uint64_t> promised_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t arriving_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t leaving_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t lookups_ ABSL_GUARDED_BY(mutex_) = 0;  // that are being answered
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -1,5 +1,6 @@
 #include "gangway/ifrt_proxy/host_buffers.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -99,6 +100,64 @@ TEST(HostBuffersTest, OnlySoMuchIsPromised) {
   EXPECT_LT(handle, 100u);
   ASSERT_TRUE(buffers.Store(0, Bytes("")).ok());
   EXPECT_TRUE(buffers.Promise(1000)) << "one has been kept";
+}
+
+TEST(HostBuffersTest, OnlySoManyAreKept) {
+  HostBuffers buffers(100);
+  const SharedBytes nothing = Bytes("");
+  absl::Status refused;
+  uint64_t handle = 0;
+  for (; refused.ok() && handle < (1 << 21); ++handle) refused = buffers.Store(handle, nothing);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  buffers.StoreError(handle + 1, absl::DataLossError("an error takes a place too"));
+  EXPECT_FALSE(buffers.Contains(handle + 1));
+  buffers.Delete(7);
+  EXPECT_TRUE(buffers.Store(handle, nothing).ok());
+}
+
+TEST(HostBuffersTest, SessionsOfATenantCountTogether) {
+  auto account = std::make_shared<controller::ByteAccount>("tenant red", "max_host_bytes", 10);
+  HostBuffers first(100);
+  {
+    HostBuffers second(100);
+    ASSERT_TRUE(first.Store(1, Bytes("abcdef")).ok()) << "before it is known whose it is";
+    first.CountIn(account);
+    second.CountIn(account);
+    EXPECT_THAT(second.Store(1, Bytes("abcdef")).message(), testing::HasSubstr("host buffer 1: tenant red: 6 B more"));
+    HostBuffers::Arrival arrival(second);
+    EXPECT_FALSE(arrival.Add(5).ok());
+    EXPECT_TRUE(arrival.Add(4).ok());
+    first.Delete(1);
+    EXPECT_TRUE(second.Store(1, Bytes("abcdef")).ok());
+    EXPECT_EQ(account->bytes(), 10);
+  }
+  EXPECT_EQ(account->bytes(), 0) << "what a session held goes with it";
+  ASSERT_TRUE(first.Store(2, Bytes("abc")).ok());
+  first.Close();
+  EXPECT_EQ(account->bytes(), 0);
+}
+
+TEST(HostBuffersTest, WhatLeavesTakesRoomUntilItHasLeft) {
+  HostBuffers buffers(4);
+  {
+    HostBuffers::Leaving first(buffers), second(buffers);
+    EXPECT_TRUE(first.Add(3).ok());
+    EXPECT_TRUE(absl::IsResourceExhausted(second.Add(2)));
+    EXPECT_TRUE(buffers.Store(1, Bytes("abcd")).ok()) << "beside what is kept";
+  }
+  EXPECT_TRUE(HostBuffers::Leaving(buffers).Add(4).ok());
+}
+
+TEST(HostBuffersTest, OnlySoManyLookupsWait) {
+  HostBuffers buffers(4);
+  std::vector<std::unique_ptr<HostBuffers::Leaving>> lookups;
+  absl::Status refused;
+  while (refused.ok() && lookups.size() < (1 << 20)) {
+    refused = lookups.emplace_back(std::make_unique<HostBuffers::Leaving>(buffers))->Begin();
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  lookups.erase(lookups.begin());
+  EXPECT_TRUE(HostBuffers::Leaving(buffers).Begin().ok());
 }
 
 TEST(HostBuffersTest, AnErrorTakesTheBuffersPlace) {

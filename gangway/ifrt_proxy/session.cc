@@ -38,21 +38,32 @@ bool IsSilent(const IfrtRequest& request) {
          request.copy_arrays_request().result_handles_size() > 0 || request.has_destruct_array_request();
 }
 
+// Its answer may have to wait for something that happens later.
+bool MayWait(const IfrtRequest& request) {
+  return request.has_check_future_request() || request.has_check_value_ready_request() ||
+         request.has_copy_to_host_buffer_request() || request.has_compile_request() ||
+         request.has_loaded_executable_fetch_execute_result_request() ||
+         request.has_loaded_host_callback_poll_request();
+}
+
 }  // namespace
 
-Reply::Reply(std::shared_ptr<const Sink> sink, const IfrtRequest& request)
-    : sink_(std::move(sink)),
+Reply::Reply(std::shared_ptr<Answers> answers, const IfrtRequest& request)
+    : answers_(std::move(answers)),
       operation_(request.request_metadata().op_id()),
       // A response has the field number of its request.
       response_field_(request.request_case()),
-      urgent_(!IsSilent(request)) {}
+      urgent_(!IsSilent(request)) {
+  ++answers_->due;
+}
 
 void Reply::Send(IfrtResponse response) const {
   if (const size_t bytes = response.ByteSizeLong(); bytes > kMostBytes) {
     return Fail(absl::ResourceExhaustedError(absl::StrCat("an answer of ", bytes, " bytes: no message holds so much")));
   }
   response.mutable_response_metadata()->set_op_id(operation_);
-  (*sink_)(std::move(response), urgent_);
+  --answers_->due;
+  answers_->sink(std::move(response), urgent_);
 }
 
 IfrtResponse Reply::Empty() const {
@@ -76,7 +87,7 @@ Session::Session(controller::Controller& controller, const Clock& clock, std::sh
       clock_(clock),
       host_buffers_(std::move(host_buffers)),
       options_(std::move(options)),
-      sink_(std::make_shared<const Reply::Sink>(std::move(sink))),
+      answers_(std::make_shared<Reply::Answers>(Reply::Answers{std::move(sink)})),
       host_calls_(host_buffers_, [this] { return NewHandle(); }) {}
 
 Session::~Session() = default;
@@ -93,6 +104,7 @@ void Session::Open() {
     host_buffers_->Close();  // it has no room for anything
     return spdlog::warn("{}", std::string(admission_.message()));
   }
+  host_buffers_->CountIn(info.host_bytes);
   id_ = controller_.OpenSession(std::move(info));
 }
 
@@ -151,11 +163,17 @@ void Session::ExpireWait(absl::Time now) {
 }
 
 void Session::Dispatch(const IfrtRequest& request) {
-  Reply reply(sink_, request);
+  const bool too_many = answers_->due >= options_.bounds.unanswered && MayWait(request);
+  Reply reply(answers_, request);
   // Of a session that ends before its first answer the client could only tell that it ended.
   if (!admission_.ok()) {
     told_refusal_ = true;
     return reply.Fail(admission_);
+  }
+  if (too_many) {
+    no_room_ = absl::ResourceExhaustedError(absl::StrCat(
+        "session ", options_.session_id, ": already ", options_.bounds.unanswered, " requests wait for their answers"));
+    return reply.Fail(no_room_);
   }
   if (spdlog::should_log(spdlog::level::trace)) {
     spdlog::trace("session {}: {}", options_.session_id, request.ShortDebugString().substr(0, 400));
@@ -229,11 +247,15 @@ void Session::Dispatch(const IfrtRequest& request) {
   }
 }
 
+absl::Status Session::Unknown(absl::string_view kind, uint64_t handle) const {
+  const std::string unknown = absl::StrCat("session ", options_.session_id, ": no ", kind, " with handle ", handle);
+  if (no_room_.ok()) return absl::NotFoundError(unknown);
+  return Annotate(no_room_, absl::StrCat(unknown, "; there was no room for all"));
+}
+
 absl::StatusOr<controller::ArrayId> Session::Array(uint64_t handle) const {
   auto it = arrays_.find(handle);
-  if (it == arrays_.end()) {
-    return absl::NotFoundError(absl::StrCat("session ", options_.session_id, ": no array with handle ", handle));
-  }
+  if (it == arrays_.end()) return Unknown("array", handle);
   return it->second;
 }
 
@@ -256,7 +278,14 @@ uint64_t Session::NameArray(uint64_t handle, controller::ArrayId array) {
 }
 
 void Session::PoisonArray(uint64_t handle, const absl::Status& error) {
-  if (handle != 0) NameArray(handle, controller_.MakeErrorArray(id_, {}, error));
+  if (handle == 0) return;
+  auto array = controller_.MakeErrorArray(id_, {}, error);
+  if (array.ok()) {
+    NameArray(handle, *array);
+  } else {
+    ForgetArray(handle);
+    no_room_ = array.status();
+  }
 }
 
 void Session::ForgetArray(uint64_t handle) {
@@ -278,18 +307,27 @@ absl::Status Session::CauseOf(const absl::Status& status, absl::Span<const contr
 
 uint64_t Session::NameFuture(uint64_t handle, Future<Unit> future) {
   if (handle == 0) handle = NewHandle();
-  futures_.insert_or_assign(handle, std::move(future));
+  if (futures_.size() < options_.bounds.futures) {
+    futures_.insert_or_assign(handle, std::move(future));
+  } else {
+    no_room_ = absl::ResourceExhaustedError(
+        absl::StrCat("session ", options_.session_id, ": already ", futures_.size(), " futures that nobody asks for"));
+  }
   return handle;
 }
 
 absl::StatusOr<Future<Unit>> Session::TakeFuture(uint64_t handle) {
   auto it = futures_.find(handle);
-  if (it == futures_.end()) {
-    return absl::NotFoundError(absl::StrCat("session ", options_.session_id, ": no future with handle ", handle));
-  }
+  if (it == futures_.end()) return Unknown("future", handle);
   Future<Unit> future = it->second;
   futures_.erase(it);
   return future;
+}
+
+absl::Status Session::CheckExecutables() const {
+  if (executables_.size() < options_.bounds.executables) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("session ", options_.session_id, ": keeps ", executables_.size(),
+                                                   " executables, as many as a session may"));
 }
 
 uint64_t Session::NameExecutable(Executable executable) {

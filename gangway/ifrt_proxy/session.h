@@ -30,7 +30,13 @@ class Reply {
  public:
   // `urgent`: the client may be waiting for it; the others may wait a little for company.
   using Sink = std::function<void(IfrtResponse, bool urgent)>;
-  Reply(std::shared_ptr<const Sink> sink, const IfrtRequest& request);
+  // Where a session's answers go, and how many there are still to be.
+  struct Answers {
+    const Sink sink;
+    int64_t due = 0;
+  };
+  // One more is due.
+  Reply(std::shared_ptr<Answers> answers, const IfrtRequest& request);
 
   // `response` needs its case set; the operation id is filled in here.
   void Send(IfrtResponse response) const;
@@ -42,10 +48,17 @@ class Reply {
   IfrtResponse Empty() const;
 
  private:
-  std::shared_ptr<const Sink> sink_;  // shared with all replies of the session
+  std::shared_ptr<Answers> answers_;  // shared with all replies of the session
   uint64_t operation_;
   int response_field_;
   bool urgent_;
+};
+
+// What one session may have of each: far more than one does that means well.
+struct SessionBounds {
+  int64_t unanswered = 1 << 18;  // requests whose answers wait for something
+  size_t futures = 1 << 20;
+  size_t executables = 1 << 16;
 };
 
 // A loaded executable of the client. Programs are immutable and shared with the controller.
@@ -70,6 +83,7 @@ class Session : public std::enable_shared_from_this<Session> {
     // Where the client may open a connection for calls to its functions (callback_server.h), and what it has to say.
     int callback_port = 0;
     uint64_t callback_secret = 0;
+    SessionBounds bounds;
     // What calls beside the stream name the session by. They show nothing else, so nobody may guess it.
     uint64_t key = 0;
   };
@@ -106,15 +120,19 @@ class Session : public std::enable_shared_from_this<Session> {
   // Names `array` by a handle: the client's, or one of ours when it is 0. A handle named anew releases what it meant.
   uint64_t NameArray(uint64_t handle, controller::ArrayId array);
   // Names an array whose every use fails; for results of requests that failed at once.
+  // So are those for which there is no room: the handle names nothing.
   void PoisonArray(uint64_t handle, const absl::Status& error);
   void ForgetArray(uint64_t handle);
   // Why something could not be made of `arrays`: the error one of them is poisoned with, or else `status`. An array
   // whose maker was refused has neither shape nor shards, so what fails first is rarely the cause.
   absl::Status CauseOf(const absl::Status& status, absl::Span<const controller::ArrayId> arrays);
 
+  // Beyond the session's bound it is not kept: whoever takes it hears of that.
   uint64_t NameFuture(uint64_t handle, Future<Unit> future);
   absl::StatusOr<Future<Unit>> TakeFuture(uint64_t handle);
 
+  // RESOURCE_EXHAUSTED when it would be one too many.
+  absl::Status CheckExecutables() const;
   uint64_t NameExecutable(Executable executable);
   absl::StatusOr<Executable*> FindExecutable(uint64_t handle);
   // Any of that fingerprint.
@@ -125,12 +143,14 @@ class Session : public std::enable_shared_from_this<Session> {
   void Drain();
   void AwaitHostBuffer(uint64_t handle);
   void Dispatch(const IfrtRequest& request);
+  // A handle that names nothing: NOT_FOUND, or what the session once had no room for.
+  absl::Status Unknown(absl::string_view kind, uint64_t handle) const;
 
   controller::Controller& controller_;
   const Clock& clock_;
   const std::shared_ptr<HostBuffers> host_buffers_;  // shared with RPC threads that outlive the session
   const Options options_;
-  std::shared_ptr<const Reply::Sink> sink_;
+  const std::shared_ptr<Reply::Answers> answers_;
   absl::Status admission_;  // whether the controller lets it in
   bool told_refusal_ = false;
   std::function<void()> on_going_on_ = [] {};  // set before the first request
@@ -143,6 +163,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::flat_hash_map<uint64_t, controller::ArrayId> arrays_;
   absl::flat_hash_map<uint64_t, Future<Unit>> futures_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Executable>> executables_;
+  absl::Status no_room_;  // why the last handle that should name something does not
   uint64_t next_handle_ = uint64_t{1} << 62;
   HostCalls host_calls_;
 };

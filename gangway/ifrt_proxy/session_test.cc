@@ -75,6 +75,18 @@ class SessionTest : public testing::Test {
     return Call(std::move(request));
   }
 
+  // From here on the test is of a session with those bounds.
+  void Reopen(const SessionBounds& bounds) {
+    session_->Close();
+    Session::Options options = OptionsOf(7, kKey);
+    options.bounds = bounds;
+    buffers_ = std::make_shared<HostBuffers>(1 << 20);
+    session_ = std::make_shared<Session>(controller_, clock_, buffers_, options, [this](IfrtResponse response, bool) {
+      responses_.push_back(std::move(response));
+    });
+    session_->Open();
+  }
+
   static constexpr uint64_t kKey = 1234567;
   static Session::Options OptionsOf(uint64_t number, uint64_t key) {
     Session::Options options;
@@ -194,13 +206,14 @@ TEST(ReplyTest, WhatNoMessageHoldsIsAnError) {
   std::vector<IfrtResponse> sent;
   IfrtRequest request;
   request.mutable_request_metadata()->set_op_id(3);
-  const Reply reply(
-      std::make_shared<const Reply::Sink>([&](IfrtResponse response, bool) { sent.push_back(std::move(response)); }),
-      request);
+  auto answers = std::make_shared<Reply::Answers>(
+      Reply::Answers{[&](IfrtResponse response, bool) { sent.push_back(std::move(response)); }});
+  const Reply reply(answers, request);
   IfrtResponse response;
   response.mutable_response_metadata()->mutable_status()->set_message(std::string(size_t{1} << 31, 'x'));
   reply.Send(std::move(response));
   ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(answers->due, 0);
   EXPECT_EQ(sent[0].response_metadata().op_id(), 3);
   EXPECT_EQ(sent[0].response_metadata().status().code(), tensorflow::error::RESOURCE_EXHAUSTED);
   EXPECT_THAT(sent[0].response_metadata().status().message(), HasSubstr("an answer of 21474836"));
@@ -218,6 +231,61 @@ TEST_F(SessionTest, WhatARefusedRequestShouldHaveMadeSaysWhyItIsNot) {
   *spec->mutable_sharding() = OnDevice(0);
   EXPECT_EQ(Call(request).response_metadata().status().code(), tensorflow::error::UNIMPLEMENTED);
   EXPECT_EQ(CopyToHost(11, 78).response_metadata().status().code(), tensorflow::error::UNIMPLEMENTED);
+}
+
+TEST_F(SessionTest, RequestsWhoseAnswersWaitAreBounded) {
+  Reopen({.unanswered = 3});
+  MakeArray(5, "hello");
+  controller_.fetched.emplace();
+  std::vector<uint64_t> waiting;
+  const std::string big(1 << 17, 'x');  // too large to be promised
+  MakeArray(6, big);
+  auto read = [&](uint64_t buffer) {
+    IfrtRequest request;
+    request.mutable_copy_to_host_buffer_request()->set_array_handle(6);
+    request.mutable_copy_to_host_buffer_request()->set_host_buffer_handle(buffer);
+    return Send(std::move(request));
+  };
+  for (uint64_t buffer : {71, 72, 73}) waiting.push_back(read(buffer));
+  const std::string refused = ResponseTo(read(74)).response_metadata().status().message();
+  EXPECT_THAT(refused, HasSubstr("session 7: already 3 requests wait for their answers"));
+  MakeArray(8, "others are served");
+  IfrtRequest drop;
+  drop.mutable_destruct_array_request()->add_array_handle(8);
+  EXPECT_EQ(Call(drop).response_metadata().status().code(), 0) << "what lets go above all";
+  controller_.fetched->Set(std::make_shared<const std::string>(big));
+  for (uint64_t operation : waiting) EXPECT_EQ(ResponseTo(operation).response_metadata().status().code(), 0);
+  controller_.fetched.reset();
+  EXPECT_EQ(CopyToHost(5, 75).response_metadata().status().code(), 0);
+}
+
+TEST_F(SessionTest, FuturesThatNobodyAsksForAreBounded) {
+  Reopen({.futures = 2});
+  std::vector<uint64_t> futures;
+  for (uint64_t handle : {5, 6, 7}) {
+    MakeArray(handle, "hello");
+    IfrtRequest request;
+    request.mutable_delete_array_request()->add_array_handle(handle);
+    futures.push_back(Call(request).delete_array_response().deletion_future_handle());
+  }
+  auto check = [&](uint64_t future) {
+    IfrtRequest request;
+    request.mutable_check_future_request()->set_future_handle(future);
+    return Call(request).response_metadata().status();
+  };
+  EXPECT_EQ(check(futures[0]).code(), 0);
+  EXPECT_EQ(check(futures[1]).code(), 0);
+  EXPECT_EQ(check(futures[2]).code(), static_cast<int>(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(check(futures[2]).message(), HasSubstr("already 2 futures that nobody asks for"));
+}
+
+TEST_F(SessionTest, WhereNoErrorCanBeKeptItsHandleStillSaysWhy) {
+  controller_.error_arrays = 0;
+  ASSERT_TRUE(buffers_->Store(1000, std::make_shared<const std::string>("abc")).ok());
+  EXPECT_NE(Call(MakeArrayRequest(8, 1000, {4})).response_metadata().status().code(), 0);
+  const auto status = CopyToHost(8, 77).response_metadata().status();
+  EXPECT_EQ(status.code(), static_cast<int>(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(status.message(), HasSubstr("no array with handle 8; there was no room for all: no room for error"));
 }
 
 TEST_F(SessionTest, RemapByDevices) {
@@ -434,6 +502,17 @@ TEST_F(ExecutableTest, AProgramIsSealedAndOpened) {
   EXPECT_THAT(error(with_option(kOpenOption, "%")), HasSubstr("no base64"));
   EXPECT_THAT(error(with_option(kOpenOption, absl::Base64Escape(bytes.substr(0, bytes.size() - 1)))),
               HasSubstr("a damaged executable"));
+}
+
+TEST_F(ExecutableTest, ExecutablesAreBounded) {
+  Reopen({.executables = 1});
+  const uint64_t first = Compile();
+  EXPECT_THAT(Call(CompileRequest()).response_metadata().status().message(),
+              HasSubstr("session 7: keeps 1 executables, as many as a session may"));
+  IfrtRequest drop;
+  drop.mutable_loaded_executable_destruct_request()->set_loaded_executable_handle(first);
+  Call(drop);
+  EXPECT_NE(Compile(), 0u);
 }
 
 TEST_F(ExecutableTest, CompileErrorsReachTheClient) {

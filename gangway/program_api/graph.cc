@@ -124,4 +124,15 @@ absl::StatusOr<GraphRef> MakeGraph(const v1::Graph& graph, const FindFunction& f
   return GraphRef(std::move(made));
 }
 
+int64_t BytesOf(const Graph& graph) {
+  // Values: what a run keeps of each.
+  int64_t bytes = static_cast<int64_t>(sizeof(Graph) + 16 * graph.values + sizeof(int) * graph.results.size());
+  for (const Node& node : graph.nodes) {
+    bytes += static_cast<int64_t>(sizeof(Node) + sizeof(int) * (node.arguments.size() + node.last_uses.size()));
+    if (const auto* cond = std::get_if<Cond>(&node.kind)) bytes += BytesOf(*cond->then) + BytesOf(*cond->otherwise);
+    if (const auto* loop = std::get_if<While>(&node.kind)) bytes += BytesOf(*loop->condition) + BytesOf(*loop->body);
+  }
+  return bytes;
+}
+
 }  // namespace gangway::program_api

@@ -1,6 +1,7 @@
 // A program of a client as data: nodes over numbered values.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -66,6 +67,9 @@ struct Graph {
 };
 
 inline constexpr int kMaxDepth = 16;
+
+// Of the controller's memory, about.
+int64_t BytesOf(const Graph& graph);
 
 using FindFunction = std::function<absl::StatusOr<FunctionRef>(uint64_t)>;
 

@@ -2,12 +2,15 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <set>
 #include <thread>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "gangway/program_api/session.h"
@@ -80,11 +83,16 @@ void AddFile(const google::protobuf::FileDescriptor& file, std::set<std::string>
 // gRPC's threads run these; each stream keeps one while it lasts.
 class Service final : public v1::Gangway::Service {
  public:
-  explicit Service(controller::Controller& controller) : controller_(controller) {}
+  Service(controller::Controller& controller, int max_sessions)
+      : controller_(controller), max_sessions_(max_sessions) {}
 
   // Requests are read one at a time, the next when the loop has taken the last: a client that is faster than the loop
   // waits in its own send.
   grpc::Status Session(grpc::ServerContext* context, ServerStream* stream) override {
+    const auto leave = absl::MakeCleanup([this] { --sessions_; });
+    if (++sessions_ > max_sessions_) {
+      return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, absl::StrCat("already ", max_sessions_, " sessions"));
+    }
     spdlog::info("program API: opened by {}", context->peer());
     auto responses = std::make_shared<Responses>([context] { context->TryCancel(); });
     auto session = std::make_shared<program_api::Session>(
@@ -118,12 +126,14 @@ class Service final : public v1::Gangway::Service {
   }
 
   controller::Controller& controller_;
+  const int max_sessions_;
+  std::atomic<int> sessions_ = 0;  // under way
 };
 
 }  // namespace
 
-std::shared_ptr<grpc::Service> MakeService(controller::Controller& controller) {
-  return std::make_shared<Service>(controller);
+std::shared_ptr<grpc::Service> MakeService(controller::Controller& controller, int max_sessions) {
+  return std::make_shared<Service>(controller, max_sessions);
 }
 
 }  // namespace gangway::program_api

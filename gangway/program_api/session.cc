@@ -1,5 +1,6 @@
 #include "gangway/program_api/session.h"
 
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -20,8 +21,6 @@ using controller::DeviceId;
 
 // Of a value in a message, less what is around it: gRPC's streams abort on one that protobuf does not write.
 constexpr int64_t kMostBytes = INT32_MAX - (64 << 10);
-// Requests that wait for results of runs, which may never come.
-constexpr size_t kMostWaiting = 1 << 16;
 
 v1::Response ResponseTo(uint64_t id) {
   v1::Response response;
@@ -59,6 +58,24 @@ controller::ArraySpec SpecOf(const controller::Program& program, const compile::
 }
 
 }  // namespace
+
+Unanswered::Place::Place(std::shared_ptr<Unanswered> all, int64_t bytes) : all_(std::move(all)), bytes_(bytes) {
+  ++all_->count_;
+  all_->bytes_ += bytes_;
+}
+
+Unanswered::Place::~Place() {
+  --all_->count_;
+  all_->bytes_ -= bytes_;
+}
+
+absl::StatusOr<Unanswered::PlaceRef> Unanswered::Enter(const std::shared_ptr<Unanswered>& all, int64_t bytes) {
+  if (all->count_ < all->bounds_.unanswered && bytes <= all->bounds_.unanswered_bytes - all->bytes_) {
+    return std::make_shared<const Place>(all, bytes);
+  }
+  return absl::ResourceExhaustedError(absl::StrCat("already ", all->count_, " requests with ", BytesText(all->bytes_),
+                                                   " of this session are not answered yet"));
+}
 
 void Session::Handle(const v1::Request& request) {
   GW_CHECK(controller_.loop().InLoop());
@@ -101,14 +118,13 @@ bool Session::MustWait(const v1::Request& request) {
   auto wait_for = [&](uint64_t number) {
     auto it = unnamed_.find(number);
     if (it == unnamed_.end()) return false;
-    if (waiting_ >= kMostWaiting) {
-      const auto many = absl::ResourceExhaustedError(absl::StrCat("already ", waiting_, " requests wait for results"));
-      Poison(request.run(), many);
-      Answer(request.id(), many);
+    auto place = Unanswered::Enter(unanswered_, static_cast<int64_t>(request.ByteSizeLong()));
+    if (!place.ok()) {
+      Poison(request.run(), place.status());
+      Answer(request.id(), place.status());
       return true;
     }
-    ++waiting_;
-    it->second.push_back(request);
+    it->second.push_back({request, *std::move(place)});
     // What it makes is unnamed for as long.
     for (uint64_t result : request.run().results()) unnamed_.try_emplace(result);
     return true;
@@ -184,12 +200,16 @@ absl::Status Session::Compile(uint64_t id, const v1::Compile& request) {
   compile.artifact = request.artifact();
   for (int32_t device : request.devices()) compile.devices.push_back(DeviceId(device));
   compile.options.num_partitions = static_cast<int64_t>(compile.devices.size());
+  GW_ASSIGN_OR_RETURN(auto place, Unanswered::Enter(unanswered_, static_cast<int64_t>(request.artifact().size())));
   auto [program_id, ready] = controller_.Compile(session_, std::move(compile));
-  ready.OnReady([weak = weak_from_this(), id, function = request.function()](
-                    const absl::StatusOr<std::shared_ptr<const controller::Program>>& program) {
+  ready.OnReady([weak = weak_from_this(), id, program_id = program_id, function = request.function(),
+                 place = std::move(place)](const absl::StatusOr<std::shared_ptr<const controller::Program>>& program) {
     std::shared_ptr<Session> self = weak.lock();
     if (self == nullptr || *self->closed_) return;
-    if (!program.ok()) return self->Answer(id, program.status());
+    if (!program.ok()) {
+      self->controller_.ReleaseProgram(self->session_, program_id);
+      return self->Answer(id, program.status());
+    }
     self->functions_[function] =
         std::make_shared<const Function>(self->controller_, self->session_, *program, self->closed_);
     v1::Response response = ResponseTo(id);
@@ -207,8 +227,10 @@ absl::StatusOr<FunctionRef> Session::FindFunction(uint64_t number) const {
 
 absl::StatusOr<ArrayId> Session::Array(uint64_t number) const {
   auto it = arrays_.find(number);
-  if (it == arrays_.end()) return absl::NotFoundError(absl::StrCat("no array ", number));
-  return it->second;
+  if (it != arrays_.end()) return it->second;
+  const std::string unknown = absl::StrCat("no array ", number);
+  if (unnamed_error_.ok()) return absl::NotFoundError(unknown);
+  return Annotate(unnamed_error_, absl::StrCat(unknown, "; not every array could be made"));
 }
 
 void Session::Name(uint64_t number, ArrayId array) {
@@ -220,7 +242,7 @@ void Session::Name(uint64_t number, ArrayId array) {
 
 absl::Status Session::Put(uint64_t id, const v1::Put& request) {
   absl::Status status = MakeArray(request);
-  if (!status.ok()) Name(request.array(), controller_.MakeErrorArray(session_, {}, status));
+  if (!status.ok()) Poison(request.array(), status);
   if (status.ok()) Answer(id, status);
   return status;
 }
@@ -243,13 +265,35 @@ absl::Status Session::MakeArray(const v1::Put& request) {
 absl::Status Session::Define(uint64_t id, const v1::Define& request) {
   GW_ASSIGN_OR_RETURN(GraphRef graph,
                       MakeGraph(request.graph(), [this](uint64_t number) { return FindFunction(number); }));
-  programs_[request.program()] = std::move(graph);
+  const int64_t bytes = BytesOf(*graph);
+  ForgetProgram(request.program());
+  if (bytes > bounds_.program_bytes - program_bytes_) {
+    return absl::ResourceExhaustedError(absl::StrCat("the session's programs take ", BytesText(program_bytes_),
+                                                     ", and ", BytesText(bytes), " more are beyond the ",
+                                                     BytesText(bounds_.program_bytes), " of a session"));
+  }
+  programs_[request.program()] = {std::move(graph), bytes};
+  program_bytes_ += bytes;
   Answer(id, absl::OkStatus());
   return absl::OkStatus();
 }
 
+void Session::ForgetProgram(uint64_t number) {
+  auto it = programs_.find(number);
+  if (it == programs_.end()) return;
+  program_bytes_ -= it->second.bytes;
+  programs_.erase(it);
+}
+
+void Session::Poison(uint64_t number, const absl::Status& error) {
+  auto array = controller_.MakeErrorArray(session_, {}, error);
+  if (array.ok()) return Name(number, *array);
+  Forget(number);
+  unnamed_error_ = array.status();
+}
+
 void Session::Poison(const v1::Run& request, const absl::Status& error) {
-  for (uint64_t number : request.results()) Name(number, controller_.MakeErrorArray(session_, {}, error));
+  for (uint64_t number : request.results()) Poison(number, error);
 }
 
 absl::Status Session::Run(uint64_t id, const v1::Run& request) {
@@ -262,19 +306,23 @@ absl::Status Session::Run(uint64_t id, const v1::Run& request) {
     if (request.has_function()) return Call(id, request, std::move(arguments));
     auto it = programs_.find(request.program());
     if (it == programs_.end()) return absl::NotFoundError(absl::StrCat("no program ", request.program()));
-    if (request.results_size() != static_cast<int>(it->second->results.size())) {
-      return absl::InvalidArgumentError(absl::StrCat("the program has ", it->second->results.size(), " results, ",
-                                                     request.results_size(), " are named"));
+    const auto& [graph, bytes] = it->second;
+    if (request.results_size() != static_cast<int>(graph->results.size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the program has ", graph->results.size(), " results, ", request.results_size(), " are named"));
     }
+    GW_ASSIGN_OR_RETURN(auto place,
+                        Unanswered::Enter(unanswered_, static_cast<int64_t>(request.ByteSizeLong()) + bytes));
     const RunContext context{&controller_, session_, request.dispatch() == v1::Run::SEQUENTIAL};
     for (uint64_t number : request.arguments()) ++in_use_[number];
     for (uint64_t number : request.results()) unnamed_.try_emplace(number);
-    RunGraph(context, it->second, std::move(arguments),
-             [weak = weak_from_this(), id, request](absl::StatusOr<std::vector<ArrayId>> results) {
-               std::shared_ptr<Session> self = weak.lock();
-               if (self == nullptr || *self->closed_) return;  // closing has freed the results
-               self->RunOver(id, request, std::move(results));
-             });
+    RunGraph(
+        context, graph, std::move(arguments),
+        [weak = weak_from_this(), id, request, place = std::move(place)](absl::StatusOr<std::vector<ArrayId>> results) {
+          std::shared_ptr<Session> self = weak.lock();
+          if (self == nullptr || *self->closed_) return;  // closing has freed the results
+          self->RunOver(id, request, std::move(results));
+        });
     return absl::OkStatus();
   };
   absl::Status status = run();
@@ -301,15 +349,17 @@ void Session::RunOver(uint64_t id, const v1::Run& request, absl::StatusOr<std::v
 }
 
 void Session::Named(const v1::Run& request) {
-  std::vector<v1::Request> waited;
+  std::vector<Waiting> waited;
   for (uint64_t number : request.results()) {
     auto it = unnamed_.find(number);
     if (it == unnamed_.end()) continue;
-    waited.insert(waited.end(), it->second.begin(), it->second.end());
+    std::move(it->second.begin(), it->second.end(), std::back_inserter(waited));
     unnamed_.erase(it);
   }
-  waiting_ -= waited.size();
-  for (const v1::Request& next : waited) Handle(next);
+  for (Waiting& next : waited) {
+    next.place.reset();  // it may have to take another
+    Handle(next.request);
+  }
 }
 
 void Session::Forget(uint64_t number) {
@@ -340,8 +390,10 @@ absl::Status Session::Wait(uint64_t id, const v1::Wait& request) {
   struct Pending {
     int left = 0;
     absl::Status status;
+    Unanswered::PlaceRef place;
   };
   auto pending = std::make_shared<Pending>();
+  GW_ASSIGN_OR_RETURN(pending->place, Unanswered::Enter(unanswered_, static_cast<int64_t>(request.ByteSizeLong())));
   std::vector<Future<Unit>> futures;
   for (uint64_t number : request.arrays()) {
     GW_ASSIGN_OR_RETURN(ArrayId array, Array(number));
@@ -367,6 +419,7 @@ absl::Status Session::Fetch(uint64_t id, const v1::Fetch& request) {
     v1::Response response;
     size_t left = 0;
     absl::Status status;
+    Unanswered::PlaceRef place;
   };
   auto gathering = std::make_shared<Gathering>();
   gathering->spec = *found;
@@ -382,6 +435,7 @@ absl::Status Session::Fetch(uint64_t id, const v1::Fetch& request) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "array ", request.array(), " has ", BytesText(static_cast<double>(bytes)), ": no message holds so much"));
   }
+  GW_ASSIGN_OR_RETURN(gathering->place, Unanswered::Enter(unanswered_, bytes));
   const std::vector<int> positions = PositionsToFetch(gathering->spec);
   gathering->left = positions.size();
   for (int position : positions) {
@@ -408,7 +462,7 @@ absl::Status Session::Release(uint64_t id, const v1::Release& request) {
     in_use_.contains(number) ? (void)to_release_.insert(number) : Forget(number);
   }
   for (uint64_t number : request.functions()) functions_.erase(number);
-  for (uint64_t number : request.programs()) programs_.erase(number);
+  for (uint64_t number : request.programs()) ForgetProgram(number);
   Answer(id, absl::OkStatus());
   return absl::OkStatus();
 }

@@ -24,9 +24,9 @@ def cluster(folder, tmp_path_factory):
         yield cluster
 
 
-def step(cluster, name, path):
+def step(cluster, name, path, **extra):
     python = str(clusters.ROOT / "python")
-    environment = cluster.environment() | {"JAX_PLATFORMS": "gangway,cpu", "PYTHONPATH": python}
+    environment = cluster.environment() | {"JAX_PLATFORMS": "gangway,cpu", "PYTHONPATH": python} | extra
     result = clusters.run([sys.executable, str(STEPS), name, str(path)], env=environment)
     assert result.returncode == 0, result.stderr[-3000:]
     return json.loads(result.stdout.splitlines()[-1])
@@ -131,6 +131,28 @@ def test_what_cannot_be_is_one_line(cluster, folder):
     }
     for name, text in expected.items():
         assert text in errors[name] and "\n" not in errors[name].strip(), errors[name]
+
+
+def test_tenants_keep_to_their_folders(tmp_path):
+    files, log = tmp_path / "files", tmp_path / "log"
+    files.mkdir()
+    log.mkdir()
+    tenants = [{"name": name, "token": f"of-{name}"} for name in ("red", "blue", "../red")]
+    (log / "tenants.json").write_text(json.dumps(tenants))
+    with clusters.Cluster(log, "--files", str(files), f"--tenants={log / 'tenants.json'}") as cluster:
+
+        def as_tenant(name, verb, path):
+            return step(cluster, verb, files / path, GANGWAY_TOKEN=f"of-{name}")
+
+        assert as_tenant("red", "save", "red/a") == ["1-worker0.safetensors", "index.json"]
+        assert as_tenant("red", "restore", "red/a") == []
+        (files / "blue").mkdir()
+        (files / "blue" / "link").symlink_to(files / "red")
+        for verb, path in [("restore", "red/a"), ("save", "red/b"), ("save", "b"), ("restore", "blue/link/a")]:
+            assert f"is not in {files}/blue, where clients' files may be" in as_tenant("blue", verb, path)
+        assert as_tenant("../red", "save", "%2E.%2Fred/a") == ["1-worker0.safetensors", "index.json"]
+        assert "is not in" in as_tenant("../red", "restore", "red/a")
+        assert sorted(path.name for path in files.iterdir()) == ["%2E.%2Fred", "blue", "red"]
 
 
 def test_a_cluster_without_a_folder_says_so(tmp_path):

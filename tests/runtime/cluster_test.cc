@@ -479,13 +479,13 @@ TEST_P(ClusterTest, BadRequestsAreErrors) {
   EXPECT_THAT(std::string(make(Scalar(Devices(7, 1)), {}).message()), HasSubstr("no device 7"));
   EXPECT_FALSE(make(Scalar({}), {}).ok());
   ArrayId error = On([&](Controller& c) {
-    return c.MakeErrorArray(session, Scalar(Devices(0, 2)), absl::InternalError("born broken"));
+    return *c.MakeErrorArray(session, Scalar(Devices(0, 2)), absl::InternalError("born broken"));
   });
   ProgramId program = Compile(session, "", 0, 2);
   auto result = Execute(session, program, {error});
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(ReadyStatus(result->outputs[0]).message(), "born broken");
-  ArrayId typeless = On([&](Controller& c) { return c.MakeErrorArray(session, {}, absl::InternalError("no array")); });
+  ArrayId typeless = On([&](Controller& c) { return *c.MakeErrorArray(session, {}, absl::InternalError("no array")); });
   EXPECT_EQ(ReadyStatus(Execute(session, program, {typeless})->outputs[0]).message(), "no array");
   // Each shard has to be what the program takes, not only the first.
   ArraySpec mixed = Scalar(Devices(0, 2));

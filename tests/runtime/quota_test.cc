@@ -1,8 +1,10 @@
 // Quotas of tenants, over a cluster in simulated time: what is beyond them is refused by name, and disturbs nobody.
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/runtime/sim_cluster.h"
@@ -27,10 +29,11 @@ class QuotaTest : public testing::TestWithParam<uint64_t> {
  protected:
   // A cluster on which red has a quota and blue none.
   template <typename T>
-  void Start(T Tenant::*quota, T value) {
+  void Start(T Tenant::*quota, T value, controller::SessionLimits limits = {}) {
     Tenant red{.name = "red", .token = "red"};
     red.*quota = value;
     SimClusterOptions options{.seed = GetParam()};
+    options.session = limits;
     options.tenants = *TenantTable::Make({red, {.name = "blue", .token = "blue"}});
     options.log = [this](const std::string& line) { log_.push_back(line); };
     cluster_ = std::make_unique<SimCluster>(std::move(options));
@@ -147,6 +150,146 @@ TEST_P(QuotaTest, QueuedProgramsAreCountedUntilTheyAreOver) {
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(Run(other, others, y).ok());
   cluster_->RunFor(absl::Seconds(1));
   EXPECT_TRUE(Run(session, program, x).ok());
+}
+
+TEST_P(QuotaTest, ArraysAreCountedUntilTheyAreLetGo) {
+  Start(&Tenant::max_arrays, int64_t{4});
+  SessionId a = Open("red"), b = Open("red"), other = Open("blue");
+  ProgramId program = *Compile(a, 1);
+  ArrayId x = Make(a, 1), y = Make(b, 2), z = *Run(a, program, x);
+  ArrayId view = *cluster_->On([&](RuntimeController& c) { return c.ViewShard(b, y, 0); });
+  const absl::Status refused = Run(a, program, x).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("tenant red: keeps 4 arrays, and 1 more is beyond its max_arrays of 4"));
+  EXPECT_THAT(log_, Contains(HasSubstr("refused: tenant red: keeps 4 arrays")));
+  const std::vector<std::function<absl::Status(RuntimeController&)>> others = {
+      [&](auto& c) { return c.MakeArray(b, {}, {}).status(); },
+      [&](auto& c) { return c.MakeErrorArray(b, {}, absl::AbortedError("failed")).status(); },
+      [&](auto& c) { return c.Disassemble(b, y).status(); },
+      [&](auto& c) { return c.Copy(b, y, {DeviceId(1)}, {}, controller::CopySemantics::kCopy).status(); }};
+  for (const auto& make : others) EXPECT_FALSE(cluster_->On(make).ok());
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(*Value(Make(other, i)), i) << "others are not disturbed";
+  EXPECT_EQ(*Value(z), 2) << "nor is what it has";
+  cluster_->On([&](RuntimeController& c) { return c.Delete(z); }).IgnoreError();
+  EXPECT_FALSE(Run(a, program, x).ok()) << "its handle is still there";
+  Release(z);
+  EXPECT_EQ(*Value(*Run(a, program, x)), 2);
+  cluster_->On([&](RuntimeController& c) { return c.CloseSession(b), 0; });
+  EXPECT_EQ(*Value(*Run(a, program, x)), 2) << "what a session kept goes with it";
+  Release(view);  // of the session that is gone
+}
+
+TEST_P(QuotaTest, DonationTakesNoMoreArraysThanClientsKeep) {
+  Start(&Tenant::max_arrays, int64_t{2});
+  SessionId session = Open("red");
+  ProgramId program = *Compile(session, 1, "|donate=0");
+  ArrayId x = Make(session, 0);
+  for (int i = 0; i < 20; ++i) {
+    ArrayId y = *Run(session, program, x);
+    Release(x);
+    x = y;
+  }
+  EXPECT_EQ(*Value(x), 20);
+}
+
+TEST_P(QuotaTest, ProgramsAreCountedUntilTheyAreLetGo) {
+  Start(&Tenant::max_programs, int64_t{2});
+  SessionId a = Open("red"), b = Open("red"), other = Open("blue");
+  ProgramId first = *Compile(a, 1);
+  ASSERT_TRUE(Compile(b, 2).ok());
+  const absl::Status refused = Compile(b, 1).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("compile: tenant red: keeps 2 programs, and 1 more is beyond its max_programs of 2"));
+  for (int devices = 1; devices < 5; ++devices) EXPECT_TRUE(Compile(other, devices).ok());
+  cluster_->On([&](RuntimeController& c) { return c.ReleaseProgram(a, first), 0; });
+  EXPECT_TRUE(Compile(b, 1).ok());
+  EXPECT_FALSE(Compile(a, 1).ok());
+  cluster_->On([&](RuntimeController& c) { return c.CloseSession(b), 0; });
+  EXPECT_TRUE(Compile(a, 1).ok());
+  EXPECT_TRUE(Compile(a, 2).ok());
+}
+
+TEST_P(QuotaTest, ProgramsOfTenantsHaveTheirFolders) {
+  Start(&Tenant::max_programs, int64_t{0});
+  SessionId red = Open("red"), again = Open("red"), blue = Open("blue");
+  std::vector<ProgramId> programs = {*Compile(red, 1), *Compile(again, 1), *Compile(blue, 1)};
+  EXPECT_EQ(programs[0], programs[1]);
+  EXPECT_NE(programs[0], programs[2]) << "which one program cannot have";
+  for (auto [program, folder] : {std::pair(programs[0], "red"), std::pair(programs[2], "blue")}) {
+    auto source = cluster_->On([&](RuntimeController& c) { return c.Source(absl::StrCat(program.value())); });
+    EXPECT_EQ((*source)->options.files, folder);
+  }
+}
+
+TEST_P(QuotaTest, EverySessionIsBounded) {
+  Start(&Tenant::max_arrays, int64_t{0}, {.arrays = 2, .programs = 1, .questions = 3, .slice_devices = 4});
+  SessionId session = Open("red"), other = Open("blue");
+  ProgramId program = *Compile(session, 1);
+  EXPECT_THAT(std::string(Compile(session, 2).status().message()),
+              HasSubstr("session of red: keeps 1 programs, and 1 more is beyond the 1 of a session"));
+  ArrayId x = Make(session, 1), y = *Run(session, program, x);
+  EXPECT_THAT(std::string(Run(session, program, x).status().message()),
+              HasSubstr("session of red: keeps 2 arrays, and 1 more is beyond the 2 of a session"));
+  ASSERT_TRUE(Slice(session, 4).ok());
+  EXPECT_THAT(std::string(Slice(session, 1).status().message()), HasSubstr("session of red: its slices have 4"));
+  std::vector<Future<std::shared_ptr<const std::string>>> reads;
+  for (int i = 0; i < 4; ++i) reads.push_back(cluster_->On([&](RuntimeController& c) { return c.Fetch(y, 0); }));
+  const absl::Status refused = reads[3].Await(absl::Now(), "a refusal, at once").status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("session of red: 3 questions are not answered yet"));
+  EXPECT_EQ(*Value(Make(other, 5)), 5);
+  cluster_->RunFor(absl::Seconds(1));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(reads[i].Await(absl::Now(), "a read").ok());
+  EXPECT_EQ(*Value(y), 2) << "once those are answered";
+}
+
+TEST_P(QuotaTest, UploadsThatWaitAreBounded) {
+  Start(&Tenant::max_arrays, int64_t{0}, {.bytes = 3 * kArray});
+  SessionId session = Open("red"), other = Open("blue");
+  ProgramId program = *Compile(session, 1), others = *Compile(other, 1);
+  ArrayId x = Make(session, 0), y = Make(other, 0);
+  for (int i = 0; i < 400; ++i) ASSERT_TRUE(Run(session, program, x).ok());  // more than may be under way
+  absl::Status refused;
+  int made = 0;
+  while (refused.ok() && made < 100) {
+    auto array = cluster_->Put(session, Shape(DType::kS32, {kElements}), {DeviceId(0)}, 7);
+    refused = array.status();
+    made += array.ok() ? 1 : 0;
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_EQ(made, 3);
+  EXPECT_TRUE(Run(other, others, y).ok());
+  cluster_->RunFor(absl::Seconds(1));
+  EXPECT_EQ(*Value(Make(session, 7)), 7);
+}
+
+TEST_P(QuotaTest, BytesThatWaitAreThoseOfAllSessionsTogether) {
+  Start(&Tenant::max_host_bytes, 3 * kArray);
+  SessionId a = Open("red"), b = Open("red"), other = Open("blue");
+  std::vector<ProgramId> programs;
+  for (SessionId session : {a, b, other}) programs.push_back(*Compile(session, 1));
+  for (auto [session, program] : {std::pair(a, programs[0]), {b, programs[1]}, {other, programs[2]}}) {
+    ArrayId x = Make(session, 0);
+    for (int i = 0; i < 400; ++i) ASSERT_TRUE(Run(session, program, x).ok());  // more than may be under way
+  }
+  auto put = [&](SessionId session) {
+    return cluster_->Put(session, Shape(DType::kS32, {kElements}), {DeviceId(0)}, 7);
+  };
+  ASSERT_TRUE(put(a).ok());
+  ASSERT_TRUE(put(a).ok());
+  ASSERT_TRUE(put(b).ok());
+  const absl::Status refused = put(a).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(
+      std::string(refused.message()),
+      HasSubstr("new array: tenant red: 4.00 KiB more on their way are beyond its max_host_bytes of 12.00 KiB"));
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(put(other).ok());
+  cluster_->On([&](RuntimeController& c) { return c.CloseSession(b), 0; });
+  EXPECT_TRUE(put(a).ok());
+  cluster_->RunFor(absl::Seconds(1));
+  EXPECT_EQ(*Value(*put(a)), 7);
 }
 
 TEST_P(QuotaTest, ALogIsNotFloodedByWhoAsksAgainAndAgain) {

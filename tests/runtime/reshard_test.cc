@@ -164,7 +164,7 @@ TEST_P(ReshardTest, AShardThatStaysIsShared) {
 TEST_P(ReshardTest, AFailedArrayFailsWhatIsMadeOfIt) {
   const ArraySpec rows = Split({0, 1}, 2, 1), columns = Split({2, 3}, 1, 2);
   const ArrayId failed = cluster_.On(
-      [&](RuntimeController& c) { return c.MakeErrorArray(session_, rows, absl::AbortedError("no sums")); });
+      [&](RuntimeController& c) { return *c.MakeErrorArray(session_, rows, absl::AbortedError("no sums")); });
   auto resharded = Reshard(failed, columns);
   ASSERT_TRUE(resharded.ok());
   EXPECT_THAT(Read(*resharded, 0).status().message(), HasSubstr("no sums"));

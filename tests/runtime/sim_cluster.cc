@@ -59,6 +59,7 @@ SimCluster::SimCluster(SimClusterOptions options_given)
   options.clock = &timeline_.clock();
   options.scheduler = options_.scheduler;
   options.tenants = options_.tenants;
+  options.session = options_.session;
   options.log = options_.log;
   controller_ = std::make_unique<controller::RuntimeController>(options);
   Tick();

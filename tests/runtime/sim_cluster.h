@@ -43,6 +43,7 @@ struct SimClusterOptions {
   uint64_t seed = 0;
   sched::SchedulerOptions scheduler = {};
   controller::TenantTable tenants = {};
+  controller::SessionLimits session = {};
   std::function<void(const std::string&)> log = nullptr;
   SimFabricLink inside_island = {absl::Microseconds(10), 1e10};
   SimFabricLink between_islands = {absl::Microseconds(10), 1e10};

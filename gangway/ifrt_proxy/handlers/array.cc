@@ -32,8 +32,9 @@ void HandleMakeErrorArrays(Session& session, const wire::MakeErrorArraysRequest&
     auto spec = MakeArraySpec(request.array_specs(i));
     if (!spec.ok()) return reply.Fail(spec.status());
     uint64_t handle = i < request.array_handles_size() ? request.array_handles(i) : 0;
-    controller::ArrayId array = session.controller().MakeErrorArray(session.id(), *std::move(spec), error);
-    response.mutable_make_error_arrays_response()->add_array_handles(session.NameArray(handle, array));
+    auto array = session.controller().MakeErrorArray(session.id(), *std::move(spec), error);
+    if (!array.ok()) return reply.Fail(array.status());
+    response.mutable_make_error_arrays_response()->add_array_handles(session.NameArray(handle, *array));
   }
   reply.Send(std::move(response));
 }

@@ -292,6 +292,7 @@ void Compile(Session& session, const wire::CompileRequest& request, const xla::C
 }  // namespace
 
 void HandleCompile(Session& session, const wire::CompileRequest& request, const Reply& reply) {
+  if (absl::Status many = session.CheckExecutables(); !many.ok()) return reply.Fail(many);
   if (request.program().type_name() == "xla::ifrt::PluginProgram") return HandleCompilePlugin(session, request, reply);
   auto options = ParseOptions(request);
   if (!options.ok()) return reply.Fail(options.status());

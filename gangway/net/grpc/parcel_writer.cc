@@ -43,8 +43,11 @@ void ParcelWriter::Give(Gift gift) {
   absl::Status over;
   {
     absl::MutexLock lock(&mutex_);
-    over = why_;
-    if (!over_) gifts_.push_back(std::move(gift));
+    if (over_) {
+      over = why_;
+    } else {
+      gifts_.push_back(std::exchange(gift, {}));
+    }
   }
   if (!over.ok()) return gift.done(over);
   WriteSome();

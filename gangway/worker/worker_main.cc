@@ -123,7 +123,7 @@ absl::Status RunWorker(const RunWorkerOptions& options) {
       options.log(absl::StrCat("worker ", options.name, ": ", client->devices().size(), " ", client->platform(),
                                " devices for the controller at ", options.controller));
     }
-    const absl::Status ended = RunWorkerOn(*client, *std::move(channel), options);
+    absl::Status ended = RunWorkerOn(*client, *std::move(channel), options);
     // One that was refused would be again.
     const bool gone = absl::IsUnavailable(ended) || absl::IsDeadlineExceeded(ended);
     if (!gone || options.reconnect <= absl::ZeroDuration()) return ended;

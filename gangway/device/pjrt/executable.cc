@@ -197,7 +197,9 @@ absl::Status PjrtExecutable::Launch(Queued& queued, Fiber* fiber, std::vector<PJ
   GW_ASSIGN_OR_RETURN(PJRT_ExecuteContext * context, MakeExecuteContext(plugin, &hosted));
   auto spent = [fiber] { return fiber == nullptr ? ThreadNanoseconds() : fiber->spent_ns(); };
   const int64_t before = spent();
+  hosted.HandOver();
   absl::Status status = LaunchWith(queued, context, fiber, results);
+  hosted.TakeOver();
   size_.Note(spent() - before);
   if (hosted.elsewhere) size_.NeverSmall();
   DestroyExecuteContext(plugin, context);

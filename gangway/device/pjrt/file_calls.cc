@@ -149,7 +149,7 @@ absl::StatusOr<Array> ToArray(const void* buffer) {
 // The file is written or read on the thread where host callbacks go on: it may take long, and the thread that launched
 // the program serves other devices too.
 absl::Status StartCall(const FileCall& file_call, XLA_FFI_CallFrame* frame) {
-  GW_ASSIGN_OR_RETURN(const HostedLaunch* hosted, FindLaunch(*frame));
+  GW_ASSIGN_OR_RETURN(const HostedCall hosted, FindLaunch(*frame));
   if (frame->args.size != file_call.operands || frame->rets.size != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat(file_call.target, " has ", file_call.operands, " operands, 1 result"));

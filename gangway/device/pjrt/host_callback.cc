@@ -95,7 +95,7 @@ absl::Status Spread(const std::string& bytes, const std::vector<Packed>& results
 }
 
 absl::Status Start(XLA_FFI_CallFrame* frame) {
-  GW_ASSIGN_OR_RETURN(const HostedLaunch* hosted, FindLaunch(*frame));
+  GW_ASSIGN_OR_RETURN(const HostedCall hosted, FindLaunch(*frame));
   const LaunchContext& launch = *hosted->launch;
   const FfiAttributes attributes(frame->attrs);
   GW_ASSIGN_OR_RETURN(const int64_t callback, attributes.Int("callback"));

@@ -70,7 +70,7 @@ collective::Array ToArray(const void* buffer) {
 }
 
 absl::Status StartCollective(Kind kind, XLA_FFI_CallFrame* frame) {
-  GW_ASSIGN_OR_RETURN(HostedLaunch * hosted, FindLaunch(*frame));
+  GW_ASSIGN_OR_RETURN(const HostedCall hosted, FindLaunch(*frame));
   const LaunchContext& launch = *hosted->launch;
   if (launch.gang == nullptr) {
     return absl::FailedPreconditionError(
@@ -103,7 +103,7 @@ XLA_FFI_Error* Collective(XLA_FFI_CallFrame* frame) {
 }
 
 absl::Status AnswerPartitionId(XLA_FFI_CallFrame* frame) {
-  GW_ASSIGN_OR_RETURN(const HostedLaunch* hosted, FindLaunch(*frame));
+  GW_ASSIGN_OR_RETURN(const HostedCall hosted, FindLaunch(*frame));
   if (frame->rets.size != 1) return absl::InvalidArgumentError("gangway.partition_id has one result");
   const auto& result = *static_cast<const XLA_FFI_Buffer*>(frame->rets.rets[0]);
   if (result.dtype != XLA_FFI_DataType_U32 || result.rank != 0) {
@@ -148,7 +148,7 @@ absl::Status RegisterLaunchType(const Plugin& plugin, const FfiExtension& ffi) {
 
 }  // namespace
 
-absl::StatusOr<HostedLaunch*> FindLaunch(const XLA_FFI_CallFrame& frame) {
+absl::StatusOr<HostedCall> FindLaunch(const XLA_FFI_CallFrame& frame) {
   XLA_FFI_TypeId type = {kLaunchTypeId};
   XLA_FFI_ExecutionContext_Get_Args args = {};
   args.struct_size = XLA_FFI_ExecutionContext_Get_Args_STRUCT_SIZE;
@@ -158,7 +158,7 @@ absl::StatusOr<HostedLaunch*> FindLaunch(const XLA_FFI_CallFrame& frame) {
     DestroyError(*frame.api, error);
     return absl::FailedPreconditionError("a hosted operation was launched without a launch context");
   }
-  return static_cast<HostedLaunch*>(args.data);
+  return HostedCall(*static_cast<HostedLaunch*>(args.data));
 }
 
 std::shared_ptr<const collective::Op> OpCache::Find(int64_t key, int participants) const {

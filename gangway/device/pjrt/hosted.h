@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -39,10 +40,31 @@ struct HostedLaunch {
   Lane* lane = nullptr;
   std::thread::id thread{};             // that launched it, when on a device's own
   std::atomic<bool> elsewhere = false;  // a collective was called on another thread
+  std::atomic<int64_t> turns = 0;
+
+  // The plugin calls handlers after the launch has begun and ends it when they have returned, on threads of its own.
+  // These say so between ours: who takes over sees what was done before it was handed over.
+  void HandOver() { turns.fetch_add(1, std::memory_order_release); }
+  void TakeOver() const { turns.load(std::memory_order_acquire); }
 };
 
-// The launch a handler is called by.
-absl::StatusOr<HostedLaunch*> FindLaunch(const XLA_FFI_CallFrame& frame);
+// The launch a handler is called by, for as long as it looks at it.
+class HostedCall {
+ public:
+  explicit HostedCall(HostedLaunch& launch) : launch_(&launch) { launch.TakeOver(); }
+  HostedCall(HostedCall&& other) noexcept : launch_(std::exchange(other.launch_, nullptr)) {}
+  HostedCall& operator=(HostedCall&&) = delete;
+  ~HostedCall() {
+    if (launch_ != nullptr) launch_->HandOver();
+  }
+  HostedLaunch* operator->() const { return launch_; }
+  HostedLaunch& operator*() const { return *launch_; }
+
+ private:
+  HostedLaunch* launch_;
+};
+
+absl::StatusOr<HostedCall> FindLaunch(const XLA_FFI_CallFrame& frame);
 
 // Registers the handlers and the type of the launch context with a plugin; before its first client is made.
 // UNIMPLEMENTED when the plugin lacks the FFI extension or execute contexts.

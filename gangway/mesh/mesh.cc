@@ -10,6 +10,7 @@ namespace gangway {
 namespace {
 
 constexpr int64_t kMaxPositions = int64_t{1} << 24;
+constexpr size_t kMaxAxes = 1024;  // those of size 1 included
 
 bool IsPermutation(const std::vector<int64_t>& ids) {
   std::vector<bool> seen(ids.size(), false);
@@ -23,6 +24,7 @@ bool IsPermutation(const std::vector<int64_t>& ids) {
 }  // namespace
 
 absl::StatusOr<Mesh> Mesh::Make(std::vector<MeshAxis> axes, std::vector<int64_t> device_ids) {
+  if (axes.size() > kMaxAxes) return absl::InvalidArgumentError(absl::StrCat("mesh of ", axes.size(), " axes"));
   int64_t size = 1;
   for (size_t i = 0; i < axes.size(); ++i) {
     if (axes[i].name.empty()) return absl::InvalidArgumentError("mesh has an axis without a name");

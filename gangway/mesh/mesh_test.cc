@@ -17,6 +17,9 @@ TEST(Mesh, RefusesWhatIsNoMesh) {
   EXPECT_FALSE(Mesh::Make({{"x", 1 << 13}, {"y", 1 << 13}}).ok());
   EXPECT_FALSE(Mesh::Make({{"x", 2}}, {0, 0}).ok());
   EXPECT_FALSE(Mesh::Make({{"x", 2}}, {0}).ok());
+  std::vector<MeshAxis> many;
+  for (int i = 0; i < 100000; ++i) many.push_back({std::to_string(i), 1});
+  EXPECT_FALSE(Mesh::Make(std::move(many)).ok());
 }
 
 TEST(Mesh, DevicesAndText) {

@@ -73,6 +73,11 @@ INSTANTIATE_TEST_SUITE_P(Artifacts, MalformedTest,
                          testing::Values("jax/p01_shard_map.bc", "jax/p05_sort_while.bc", "jax/rt_1.16.3.bc",
                                          "versions/allops_0.9.0.bc"));
 
+// Sixty functions, each of which calls the one before twice; the first returns its argument.
+TEST(MalformedTest, CallsOfNothingButCallsAreBounded) {
+  EXPECT_TRUE(absl::IsResourceExhausted(ReadPortableArtifact(Artifact("hostile/calls_of_calls.bc")).status()));
+}
+
 TEST(MalformedTest, OtherBytesAreNamed) {
   EXPECT_THAT(ReadPortableArtifact("").status().message(), HasSubstr("magic number"));
   EXPECT_THAT(ReadPortableArtifact("HloModule m").status().message(), HasSubstr("magic number"));

@@ -8,6 +8,13 @@ namespace gangway::stablehlo {
 
 using bytecode::AttributeId;
 
+namespace {
+
+constexpr size_t kMaxPartsOfAnAxis = 64;          // each but trivial ones halves what is left of its size
+constexpr size_t kMaxRuleText = size_t{1} << 20;  // its parts may refer to one another many times
+
+}  // namespace
+
 MeshRef SdyShardings::Shared(Mesh mesh) const {
   for (const auto& [name, known] : meshes_) {
     if (*known == mesh) return known;
@@ -95,6 +102,11 @@ absl::StatusOr<AxisRef> SdyShardings::ReadAxis(AttributeId id, const Mesh& mesh)
 }
 
 absl::StatusOr<AxisList> SdyShardings::ReadAxes(const std::vector<AttributeId>& ids, const Mesh& mesh) const {
+  // Every value may refer to the same list: what is too long for any mesh is not copied first.
+  if (ids.size() > kMaxPartsOfAnAxis * mesh.axes().size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a list of ", ids.size(), " axes of a mesh that has ", mesh.axes().size()));
+  }
   AxisList axes;
   for (AttributeId id : ids) {
     GW_ASSIGN_OR_RETURN(AxisRef axis, ReadAxis(id, mesh));
@@ -193,6 +205,7 @@ absl::Status PrintTensors(const bytecode::Entries& entries, const std::vector<At
                           entries.attribute_as<bytecode::DimensionMappingAttr>(tensor->dimensions[d]));
       absl::StrAppend(text, d == 0 ? "" : ", ", dimension->factors.empty() ? "*" : "");
       for (int64_t factor : dimension->factors) absl::StrAppend(text, FactorName(factor));
+      if (text->size() > kMaxRuleText) return absl::InvalidArgumentError("the text of a sharding rule is too long");
     }
     absl::StrAppend(text, "]");
   }

@@ -297,6 +297,9 @@ absl::StatusOr<std::vector<hlo::Instruction*>> Translation::Inline(absl::string_
     }
     Define(block->arguments[i], arguments[i]);
   }
+  // A body of nothing but calls adds no instruction, and takes its time all the same.
+  spent_ += 1 + static_cast<int64_t>(arguments.size());
+  GW_RETURN_IF_ERROR(CheckBudget());
   if (!active_calls_.insert(function).second) {
     return absl::InvalidArgumentError(absl::StrCat("function ", name, " calls itself"));
   }

@@ -66,6 +66,22 @@ def test_the_name_proxy(marked):
     assert result.stdout == "4\n", result.stderr
 
 
+@pytest.mark.parametrize("first", ["", "jax.devices()"])
+def test_a_compiler_pass_of_the_client(marked, first):
+    """It cannot run in the server; whether it is registered before or after the backend is there, it is refused."""
+    script = f"""
+import jax, jax.extend.xla
+try:
+    {first or "pass"}
+    jax.extend.xla.register_hlo_module_transformation(lambda module: None, name="nothing")
+    print(jax.jit(lambda x: x + 1)(1))
+except Exception as error:
+    print(error)
+"""
+    result = gangway("run", "--devices", "1", "--", sys.executable, "-c", script, env=marked[0])
+    assert "a pass of the client's own" in result.stdout, result.stderr
+
+
 def test_a_command_that_does_not_exist(marked):
     result = gangway("run", "--", "no-such-command", env=marked[0])
     assert result.returncode == 127

@@ -1,7 +1,8 @@
-"""Compiler options of a program: jax.jit(f, compiler_options=...), Lowered.compile(compiler_options=...).
+"""What a client asks of the compiler: jax.jit(f, compiler_options=...), Lowered.compile(compiler_options=...).
 
-They are XLA's. Which there are and what they may be is checked by the local CPU's compiler, which reads them as the one
-on the server would; what they ask for is left to the server, whose devices' compiler has settings of its own.
+Options are XLA's. Which there are and what they may be is checked by the local CPU's compiler, which reads them as the
+one on the server would; what they ask for is left to the server, whose devices' compiler has settings of its own.
+Passes of the client's own (jax.extend.xla) are refused: the compiler is in another process.
 """
 
 import functools
@@ -26,6 +27,25 @@ def install():
     except ImportError:
         return
     replace(compiler, "backend_compile_and_load", _checking)
+    try:
+        from jax._src.xla_transform import _xla
+    except ImportError:
+        return
+    for name in ("register_xla_transform", "register_xla_transform_c_api"):
+        replace(_xla, name, _refusing)
+
+
+def _refusing(original):
+    def register(*arguments):
+        clients = [x.runtime_type for x in arguments if hasattr(x, "runtime_type")]
+        if clients and "proxy" not in clients[0]:
+            return original(*arguments)
+        raise ValueError(  # JAX passes over errors of the runtime here
+            "programs are compiled by the Gangway server: a pass of the client's own "
+            "(jax.extend.xla.register_hlo_module_transformation) cannot run there"
+        )
+
+    return register
 
 
 def _checking(original):

@@ -55,10 +55,11 @@ void AddMakePartial(uint32_t unreduced_from, ReshardStage* stage) {
   stage->steps.push_back(std::move(step));
 }
 
-ReshardStage PlanStage(const Sharding& from, const Sharding& to, DigitView view, int element_bytes) {
+ReshardStage PlanStage(const Sharding& from, const Sharding& to, DigitView view, int element_bytes,
+                       StepSearch& search) {
   ReshardStage stage{from, to, std::move(view), {}};
   const DigitView rest = SpreadParts(stage.view, &stage.steps);
-  absl::c_move(SearchSteps(rest, element_bytes), std::back_inserter(stage.steps));
+  absl::c_move(search.Steps(rest, element_bytes), std::back_inserter(stage.steps));
   AddMakePartial(rest.unreduced_from, &stage);
   return stage;
 }
@@ -69,18 +70,19 @@ Sharding WithLocalDims(Sharding sharding, const std::vector<int64_t>& dims) {
   return sharding;
 }
 
-absl::Status AddStages(const Sharding& from, const Sharding& to, const Shape& shape, ReshardPlan* plan) {
+absl::Status AddStages(const Sharding& from, const Sharding& to, const Shape& shape, StepSearch& search,
+                       ReshardPlan* plan) {
   if (from == to) return absl::OkStatus();
   const int element_bytes = ByteWidth(shape.dtype());
   DigitResult digits = CommonDigits(from, to, shape);
   if (digits.incompatible.empty()) {
-    plan->stages.push_back(PlanStage(from, to, std::move(digits.view), element_bytes));
+    plan->stages.push_back(PlanStage(from, to, std::move(digits.view), element_bytes, search));
     return absl::OkStatus();
   }
   const Sharding middle = WithLocalDims(from, digits.incompatible);
   if (middle == from) return absl::InternalError(absl::StrCat("no path from ", from.ToString(), " to ", to.ToString()));
-  GW_RETURN_IF_ERROR(AddStages(from, middle, shape, plan));
-  return AddStages(middle, to, shape, plan);
+  GW_RETURN_IF_ERROR(AddStages(from, middle, shape, search, plan));
+  return AddStages(middle, to, shape, search, plan);
 }
 
 void AddTotals(ReshardPlan* plan) {
@@ -106,16 +108,17 @@ ReshardStage MoveStage(const Sharding& from, const Sharding& to, const Shape& sh
 }
 
 // Meshes without common axes: each way over a split that both can express, of which the cheapest is kept.
-absl::Status AddStagesBetweenMeshes(const Sharding& from, const Sharding& to, const Shape& shape, ReshardPlan* plan) {
+absl::Status AddStagesBetweenMeshes(const Sharding& from, const Sharding& to, const Shape& shape, StepSearch& search,
+                                    ReshardPlan* plan) {
   bool found = false;
   for (const DimVector& counts : MeetingCounts(from, to)) {
     for (const Sharding& leave : SplitsInto(counts, from.mesh, from)) {
       for (const Sharding& arrive : SplitsInto(counts, to.mesh, to)) {
         ReshardPlan candidate;
         candidate.shape = shape;
-        GW_RETURN_IF_ERROR(AddStages(from, leave, shape, &candidate));
+        GW_RETURN_IF_ERROR(AddStages(from, leave, shape, search, &candidate));
         candidate.stages.push_back(MoveStage(leave, arrive, shape));
-        GW_RETURN_IF_ERROR(AddStages(arrive, to, shape, &candidate));
+        GW_RETURN_IF_ERROR(AddStages(arrive, to, shape, search, &candidate));
         AddTotals(&candidate);
         if (found && candidate.Cost() >= plan->Cost()) continue;
         *plan = std::move(candidate);
@@ -220,7 +223,13 @@ std::string ReshardPlan::ToString() const {
   return text.empty() ? "nothing" : text;
 }
 
-absl::StatusOr<ReshardPlan> PlanReshard(const Sharding& from_in, const Sharding& to_in, const Shape& shape) {
+absl::StatusOr<ReshardPlan> PlanReshard(const Sharding& from, const Sharding& to, const Shape& shape) {
+  StepSearch search;
+  return PlanReshard(from, to, shape, search);
+}
+
+absl::StatusOr<ReshardPlan> PlanReshard(const Sharding& from_in, const Sharding& to_in, const Shape& shape,
+                                        StepSearch& search) {
   ReshardPlan plan;
   plan.shape = shape;
   const Sharding from = from_in.Closed();
@@ -229,13 +238,13 @@ absl::StatusOr<ReshardPlan> PlanReshard(const Sharding& from_in, const Sharding&
   for (const Sharding* sharding : {&from, &to}) GW_RETURN_IF_ERROR(ValidateSharding(*sharding, shape));
   GW_RETURN_IF_ERROR(CheckReductions(from, to));
   if (SameMesh(from.mesh, to.mesh)) {
-    GW_RETURN_IF_ERROR(AddStages(from, to, shape, &plan));
+    GW_RETURN_IF_ERROR(AddStages(from, to, shape, search, &plan));
   } else if (auto over_from = OverMesh(to, from.mesh)) {
-    GW_RETURN_IF_ERROR(AddStages(from, *over_from, shape, &plan));
+    GW_RETURN_IF_ERROR(AddStages(from, *over_from, shape, search, &plan));
   } else if (auto over_to = OverMesh(from, to.mesh)) {
-    GW_RETURN_IF_ERROR(AddStages(*over_to, to, shape, &plan));
+    GW_RETURN_IF_ERROR(AddStages(*over_to, to, shape, search, &plan));
   } else {
-    GW_RETURN_IF_ERROR(AddStagesBetweenMeshes(from, to, shape, &plan));
+    GW_RETURN_IF_ERROR(AddStagesBetweenMeshes(from, to, shape, search, &plan));
   }
   AddTotals(&plan);
   return plan;
@@ -246,7 +255,7 @@ absl::StatusOr<const ReshardPlan*> ReshardPlanner::Plan(const Sharding& from, co
   Key key{from.Closed(), to.Closed(), WithoutLayout(shape)};
   auto it = plans_.find(key);
   if (it == plans_.end()) {
-    GW_ASSIGN_OR_RETURN(ReshardPlan plan, PlanReshard(key.from, key.to, key.shape));
+    GW_ASSIGN_OR_RETURN(ReshardPlan plan, PlanReshard(key.from, key.to, key.shape, search_));
     it = plans_.emplace(std::move(key), std::make_unique<ReshardPlan>(std::move(plan))).first;
   }
   return it->second.get();

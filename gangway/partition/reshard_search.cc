@@ -31,10 +31,9 @@ struct Node {
 
 class Search {
  public:
-  Search(const DigitView& view, int element_bytes) : view_(view), element_bytes_(element_bytes) {}
+  explicit Search(const StepProblem& problem) : problem_(problem) {}
 
   std::vector<ReshardStep> Run() {
-    kept_ = view_.unreduced_from & view_.unreduced_to;
     std::optional<int> goal = Cheapest();
     if (!goal) goal = CheapestKept();
     return goal ? Extract(*goal) : GatherAndSlice();
@@ -46,12 +45,12 @@ class Search {
     done_.clear();
     queue_ = {};
     Node start;
-    start.holders = view_.from;
-    start.pending = view_.unreduced_from & ~view_.unreduced_to;
+    start.holders = problem_.from;
+    start.pending = problem_.pending;
     Push(std::move(start));
   }
 
-  bool IsGoal(int index) const { return nodes_[index].holders == view_.to && nodes_[index].pending == 0; }
+  bool IsGoal(int index) const { return nodes_[index].holders == problem_.to && nodes_[index].pending == 0; }
 
   // The end of the cheapest way; nothing where it takes too long to find.
   std::optional<int> Cheapest() {
@@ -93,16 +92,16 @@ class Search {
   // About what it costs from the state on: sums added up, wrong axes moved, what is too much gathered.
   double CostAhead(const Node& node) const {
     const double tile = TileBytes(node.holders);
-    double cost = std::max(0.0, TileBytes(view_.to) - tile);
-    for (size_t a = 0; a < view_.atoms.size(); ++a) {
+    double cost = std::max(0.0, TileBytes(problem_.to) - tile);
+    for (size_t a = 0; a < problem_.atoms.size(); ++a) {
       if (!(node.pending >> a & 1)) continue;
-      const bool scatters = std::find(view_.to.begin(), view_.to.end(), static_cast<int>(a)) != view_.to.end();
+      const bool scatters = std::find(problem_.to.begin(), problem_.to.end(), static_cast<int>(a)) != problem_.to.end();
       cost += BytesOf(scatters ? StepKind::kReduceScatter : StepKind::kAllReduce, tile,
                       static_cast<double>(SizeOf(static_cast<int>(a))));
     }
     for (size_t i = 0; i < node.holders.size(); ++i) {
-      if (node.holders[i] == view_.to[i]) continue;
-      cost += kBytesPerCollective + (node.holders[i] == kLocal || view_.to[i] == kLocal ? 0 : tile / 2);
+      if (node.holders[i] == problem_.to[i]) continue;
+      cost += kBytesPerCollective + (node.holders[i] == kLocal || problem_.to[i] == kLocal ? 0 : tile / 2);
     }
     return cost;
   }
@@ -120,13 +119,12 @@ class Search {
     nodes_.push_back(std::move(node));
   }
 
-  int64_t SizeOf(int atom) const { return view_.atoms[atom].size; }
+  int64_t SizeOf(int atom) const { return problem_.atoms[atom]; }
 
   double TileBytes(const Holders& holders) const {
-    double bytes = element_bytes_;
-    for (int64_t extent : view_.padded) bytes *= static_cast<double>(extent);
+    double bytes = problem_.bytes;
     for (size_t i = 0; i < holders.size(); ++i) {
-      if (holders[i] != kLocal) bytes /= static_cast<double>(view_.digits[i].size);
+      if (holders[i] != kLocal) bytes /= static_cast<double>(problem_.digits[i]);
     }
     return bytes;
   }
@@ -212,7 +210,7 @@ class Search {
   }
 
   bool IsFree(const Node& node, int atom) const {
-    if ((node.pending | kept_) >> atom & 1) return false;
+    if (node.pending >> atom & 1) return false;
     return std::find(node.holders.begin(), node.holders.end(), atom) == node.holders.end();
   }
 
@@ -221,16 +219,16 @@ class Search {
     const uint32_t pending = nodes_[index].pending;
     const int digits = static_cast<int>(holders.size());
     for (int e = 0; e < digits; ++e) {
-      if (holders[e] == kLocal && view_.to[e] != kLocal) Fill(index, holders, pending, e);
+      if (holders[e] == kLocal && problem_.to[e] != kLocal) Fill(index, holders, pending, e);
     }
     for (int d = 0; d < digits; ++d) {
-      if (holders[d] == kLocal || holders[d] == view_.to[d]) continue;
+      if (holders[d] == kLocal || holders[d] == problem_.to[d]) continue;
       Holders next = holders;
       next[d] = kLocal;
-      Move(index, std::move(next), pending, StepKind::kAllGather, view_.digits[d].size, Bit(d));
+      Move(index, std::move(next), pending, StepKind::kAllGather, problem_.digits[d], Bit(d));
       Swap(index, holders, pending, d);
     }
-    for (size_t a = 0; a < view_.atoms.size(); ++a) {
+    for (size_t a = 0; a < problem_.atoms.size(); ++a) {
       if (pending >> a & 1) {
         Move(index, holders, pending & ~(1u << a), StepKind::kAllReduce, SizeOf(static_cast<int>(a)), 0);
       }
@@ -239,8 +237,8 @@ class Search {
 
   // Ways to split local digit e: slice by a free axis, all-to-all from another digit, reduce-scatter.
   void Fill(int index, const Holders& holders, uint32_t pending, int e) {
-    const int64_t size = view_.digits[e].size;
-    for (int a = 0; a < static_cast<int>(view_.atoms.size()); ++a) {
+    const int64_t size = problem_.digits[e];
+    for (int a = 0; a < static_cast<int>(problem_.atoms.size()); ++a) {
       if (SizeOf(a) != size) continue;
       Holders next = holders;
       next[e] = static_cast<int8_t>(a);
@@ -251,7 +249,7 @@ class Search {
       }
     }
     for (int d = 0; d < static_cast<int>(holders.size()); ++d) {
-      if (holders[d] == kLocal || holders[d] == view_.to[d] || view_.digits[d].size != size) continue;
+      if (holders[d] == kLocal || holders[d] == problem_.to[d] || problem_.digits[d] != size) continue;
       Holders next = holders;
       next[e] = next[d];
       next[d] = kLocal;
@@ -261,17 +259,17 @@ class Search {
 
   // Permutes that put the right axis on digit d.
   void Swap(int index, const Holders& holders, uint32_t pending, int d) {
-    const int8_t wanted = view_.to[d];
+    const int8_t wanted = problem_.to[d];
     for (int e = 0; e < static_cast<int>(holders.size()); ++e) {
-      if (e == d || holders[e] == kLocal || holders[e] == view_.to[e] || view_.digits[e].size != view_.digits[d].size) {
+      if (e == d || holders[e] == kLocal || holders[e] == problem_.to[e] || problem_.digits[e] != problem_.digits[d]) {
         continue;
       }
-      if (holders[e] != wanted && view_.to[e] != holders[d]) continue;
+      if (holders[e] != wanted && problem_.to[e] != holders[d]) continue;
       Holders next = holders;
       std::swap(next[d], next[e]);
       Move(index, std::move(next), pending, StepKind::kPermute, 1, 0);
     }
-    if (wanted != kLocal && IsFree(nodes_[index], wanted) && SizeOf(wanted) == view_.digits[d].size) {
+    if (wanted != kLocal && IsFree(nodes_[index], wanted) && SizeOf(wanted) == problem_.digits[d]) {
       Holders next = holders;
       next[d] = wanted;
       Move(index, std::move(next), pending, StepKind::kPermute, 1, 0);
@@ -289,7 +287,7 @@ class Search {
       if (node.starts_run || steps.empty()) steps.push_back(Step(node.run, before.holders, before.pending));
       steps.back().kind = node.run;
       steps.back().after = node.holders;
-      steps.back().unreduced_after = node.pending | kept_;
+      steps.back().unreduced_after = node.pending;
     }
     for (ReshardStep& step : steps) Finish(&step);
     return steps;
@@ -299,7 +297,7 @@ class Search {
     ReshardStep step;
     step.kind = kind;
     step.before = step.after = before;
-    step.unreduced_before = step.unreduced_after = pending | kept_;
+    step.unreduced_before = step.unreduced_after = pending;
     return step;
   }
 
@@ -309,7 +307,7 @@ class Search {
     const double after = TileBytes(step->after);
     int64_t joined = 1;
     for (size_t i = 0; i < step->before.size(); ++i) {
-      if (step->before[i] != kLocal && step->after[i] == kLocal) joined *= view_.digits[i].size;
+      if (step->before[i] != kLocal && step->after[i] == kLocal) joined *= problem_.digits[i];
     }
     if (step->kind == StepKind::kExchange && joined == 1) step->kind = StepKind::kPermute;
     switch (step->kind) {
@@ -328,7 +326,7 @@ class Search {
         break;
       case StepKind::kAllReduce: {
         double group = 1;
-        for (size_t a = 0; a < view_.atoms.size(); ++a) {
+        for (size_t a = 0; a < problem_.atoms.size(); ++a) {
           if ((step->unreduced_before & ~step->unreduced_after) >> a & 1) {
             group *= static_cast<double>(SizeOf(static_cast<int>(a)));
           }
@@ -347,38 +345,100 @@ class Search {
   // What always works: add up, gather the digits that are wrong, slice what is wanted.
   std::vector<ReshardStep> GatherAndSlice() const {
     std::vector<ReshardStep> steps;
-    Holders holders = view_.from;
-    const uint32_t pending = view_.unreduced_from & ~view_.unreduced_to;
-    if (pending != 0) {
-      ReshardStep reduce = Step(StepKind::kAllReduce, holders, pending);
-      reduce.unreduced_after = kept_;
+    Holders holders = problem_.from;
+    if (problem_.pending != 0) {
+      ReshardStep reduce = Step(StepKind::kAllReduce, holders, problem_.pending);
+      reduce.unreduced_after = 0;
       steps.push_back(std::move(reduce));
     }
     ReshardStep gather = Step(StepKind::kAllGather, holders, 0);
     for (size_t i = 0; i < holders.size(); ++i) {
-      if (holders[i] != view_.to[i]) holders[i] = kLocal;
+      if (holders[i] != problem_.to[i]) holders[i] = kLocal;
     }
     gather.after = holders;
     if (gather.after != gather.before) steps.push_back(gather);
     ReshardStep slice = Step(StepKind::kSlice, holders, 0);
-    slice.after = view_.to;
+    slice.after = problem_.to;
     if (slice.after != slice.before) steps.push_back(slice);
     for (ReshardStep& step : steps) Finish(&step);
     return steps;
   }
 
-  const DigitView& view_;
-  const int element_bytes_;
-  uint32_t kept_ = 0;  // unreduced before and afterwards
+  const StepProblem& problem_;
   std::vector<Node> nodes_;
   absl::flat_hash_set<std::string> done_;
   std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>> queue_;
 };
 
+// A view without what stays as it is.
+struct Reduced {
+  StepProblem problem;
+  std::vector<int> digits, atoms;  // of the view, for each of the problem
+};
+
+bool Holds(const Holders& holders, size_t atom) {
+  return std::find(holders.begin(), holders.end(), static_cast<int8_t>(atom)) != holders.end();
+}
+
+Reduced Reduce(const DigitView& view, int element_bytes) {
+  Reduced reduced;
+  StepProblem& problem = reduced.problem;
+  problem.bytes = element_bytes;
+  for (int64_t extent : view.padded) problem.bytes *= static_cast<double>(extent);
+  for (size_t d = 0; d < view.digits.size(); ++d) {
+    if (view.from[d] == view.to[d]) {
+      problem.bytes /= static_cast<double>(view.digits[d].size);
+      continue;
+    }
+    reduced.digits.push_back(static_cast<int>(d));
+    problem.digits.push_back(view.digits[d].size);
+    problem.from.push_back(view.from[d]);
+    problem.to.push_back(view.to[d]);
+  }
+  const uint32_t pending = view.unreduced_from & ~view.unreduced_to;
+  for (size_t a = 0; a < view.atoms.size(); ++a) {
+    const bool is_pending = pending >> a & 1;
+    if (!is_pending && !Holds(problem.from, a) && !Holds(problem.to, a)) continue;
+    const auto number = static_cast<int8_t>(reduced.atoms.size());
+    for (Holders* holders : {&problem.from, &problem.to}) {
+      std::replace(holders->begin(), holders->end(), static_cast<int8_t>(a), number);  // no smaller one comes later
+    }
+    if (is_pending) problem.pending |= uint32_t{1} << number;
+    reduced.atoms.push_back(static_cast<int>(a));
+    problem.atoms.push_back(view.atoms[a].size);
+  }
+  return reduced;
+}
+
+// A state of the problem in the view's digits and atoms.
+Holders InView(const Holders& holders, const Reduced& reduced, const DigitView& view) {
+  Holders whole = view.from;
+  for (size_t d = 0; d < holders.size(); ++d) {
+    whole[reduced.digits[d]] = holders[d] == kLocal ? kLocal : static_cast<int8_t>(reduced.atoms[holders[d]]);
+  }
+  return whole;
+}
+
+uint32_t InView(uint32_t pending, const Reduced& reduced, const DigitView& view) {
+  uint32_t whole = view.unreduced_from & view.unreduced_to;
+  for (size_t a = 0; a < reduced.atoms.size(); ++a) whole |= (pending >> a & 1) << reduced.atoms[a];
+  return whole;
+}
+
 }  // namespace
 
-std::vector<ReshardStep> SearchSteps(const DigitView& view, int element_bytes) {
-  return Search(view, element_bytes).Run();
+std::vector<ReshardStep> StepSearch::Steps(const DigitView& view, int element_bytes) {
+  const Reduced reduced = Reduce(view, element_bytes);
+  auto [found, is_new] = found_.try_emplace(reduced.problem);
+  if (is_new) found->second = Search(reduced.problem).Run();
+  std::vector<ReshardStep> steps = found->second;
+  for (ReshardStep& step : steps) {
+    step.before = InView(step.before, reduced, view);
+    step.after = InView(step.after, reduced, view);
+    step.unreduced_before = InView(step.unreduced_before, reduced, view);
+    step.unreduced_after = InView(step.unreduced_after, reduced, view);
+  }
+  return steps;
 }
 
 }  // namespace gangway::partition

@@ -376,8 +376,27 @@ struct Reduced {
   std::vector<int> digits, atoms;  // of the view, for each of the problem
 };
 
-bool Holds(const Holders& holders, size_t atom) {
-  return std::find(holders.begin(), holders.end(), static_cast<int8_t>(atom)) != holders.end();
+// Gives atoms numbers in the order in which they are met, so that problems that differ by names alone are one.
+void NumberAtoms(const DigitView& view, Reduced* reduced) {
+  StepProblem& problem = reduced->problem;
+  std::vector<int8_t> numbers(view.atoms.size(), kLocal);
+  const auto number_of = [&](size_t atom) {
+    if (numbers[atom] == kLocal) {
+      numbers[atom] = static_cast<int8_t>(reduced->atoms.size());
+      reduced->atoms.push_back(static_cast<int>(atom));
+      problem.atoms.push_back(view.atoms[atom].size);
+    }
+    return numbers[atom];
+  };
+  for (Holders* holders : {&problem.from, &problem.to}) {
+    for (int8_t& holder : *holders) {
+      if (holder != kLocal) holder = number_of(static_cast<size_t>(holder));
+    }
+  }
+  const uint32_t pending = view.unreduced_from & ~view.unreduced_to;
+  for (size_t a = 0; a < view.atoms.size(); ++a) {
+    if (pending >> a & 1) problem.pending |= uint32_t{1} << number_of(a);
+  }
 }
 
 Reduced Reduce(const DigitView& view, int element_bytes) {
@@ -395,18 +414,7 @@ Reduced Reduce(const DigitView& view, int element_bytes) {
     problem.from.push_back(view.from[d]);
     problem.to.push_back(view.to[d]);
   }
-  const uint32_t pending = view.unreduced_from & ~view.unreduced_to;
-  for (size_t a = 0; a < view.atoms.size(); ++a) {
-    const bool is_pending = pending >> a & 1;
-    if (!is_pending && !Holds(problem.from, a) && !Holds(problem.to, a)) continue;
-    const auto number = static_cast<int8_t>(reduced.atoms.size());
-    for (Holders* holders : {&problem.from, &problem.to}) {
-      std::replace(holders->begin(), holders->end(), static_cast<int8_t>(a), number);  // no smaller one comes later
-    }
-    if (is_pending) problem.pending |= uint32_t{1} << number;
-    reduced.atoms.push_back(static_cast<int>(a));
-    problem.atoms.push_back(view.atoms[a].size);
-  }
+  NumberAtoms(view, &reduced);
   return reduced;
 }
 

@@ -4,8 +4,10 @@
 
 #include <jemalloc/jemalloc.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 
@@ -28,7 +30,17 @@ constexpr size_t kNeverAtOnce = size_t{1} << 62;
 // jemalloc's own, from which memory comes as ever.
 extent_hooks_t* system_hooks = nullptr;
 
+// What the system has at all. jemalloc reserves without asking whether there is so much, and who then fills it is
+// killed.
+size_t AllMemory() {
+  struct sysinfo info = {};
+  if (sysinfo(&info) != 0) return SIZE_MAX;
+  return (info.totalram + info.totalswap) * info.mem_unit;
+}
+
 void* NewHuge(extent_hooks_t*, void* wanted, size_t size, size_t alignment, bool* zero, bool* commit, unsigned arena) {
+  static const size_t all_memory = AllMemory();
+  if (size > all_memory) return nullptr;
   void* memory = system_hooks->alloc(system_hooks, wanted, size, alignment, zero, commit, arena);
   if (memory != nullptr) (void)madvise(memory, size, MADV_HUGEPAGE);
   return memory;
@@ -50,6 +62,7 @@ void Tell(const std::string& name, T value) {
 }  // namespace
 
 void KeepLargeMemory() {
+  if (system_hooks != nullptr) return;
   void* large = std::malloc(kLarge);
   unsigned arena = 0;
   size_t size = sizeof arena;

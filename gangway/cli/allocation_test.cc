@@ -37,6 +37,12 @@ TEST(Allocation, LargeMemoryIsThereWhenItIsAskedForAgain) {
   std::free(again);
 }
 
+// Nobody could fill it: who asks is told so, and is not killed later.
+TEST(Allocation, MoreThanTheSystemHasIsNotGiven) {
+  KeepLargeMemory();
+  EXPECT_EQ(std::malloc(size_t{1} << 45), nullptr);
+}
+
 #endif
 
 TEST(Allocation, WhatNobodyWroteIsNotThere) {

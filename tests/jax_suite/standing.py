@@ -22,6 +22,19 @@ A test counts when it passes on native JAX {version} with eight CPU devices. "he
 server with eight CPU devices.
 """
 
+# What a program may notice that no test of JAX's is about.
+ELSEWHERE = """
+## What is otherwise
+
+- `jax.transfer_guard`: to read an array of a CPU device is no transfer, as natively. What its `log` levels say are
+  warnings of jaxlib's; `gangway run` sets `TF_CPP_MIN_LOG_LEVEL=2`, which hides them, unless that is set already.
+- Passes of the client's own for the compiler (`jax.extend.xla`) are refused: programs are compiled in the server.
+- Functions that ask not to be inlined (`xla_metadata_call(inlineable=False)`) are inlined all the same.
+- Matrices that are not finite: what depends on NaN is NaN, singular values and eigenvalues of general matrices are NaN
+  also where jaxlib's LAPACK does not end, and which row is a pivot is as open as it is there.
+- Arrays of two-bit integers are sorted; jaxlib's CPU client leaves them unsorted and writes past their end.
+"""
+
 # Failures that are not ours to mend, by what they or their tests' names say.
 CANNOT_PASS = {
     "Only local arrays are supported": "Python's buffer protocol shows memory of this process, and the arrays are in "
@@ -106,6 +119,7 @@ def main(native, *ours):
     print_row("**all**", total)
     print_tests("What fails, by reason", failures)
     print_tests("What cannot pass, and why", beyond_us)
+    print(ELSEWHERE, end="")
 
 
 def print_tests(title, groups):

@@ -10,9 +10,9 @@
 namespace gangway::partition {
 namespace {
 
-// States looked at for the cheapest way: enough for all pairs of shardings over four axes.
-constexpr size_t kMaxExpansions = 400;
-constexpr size_t kBeam = 24;        // kept of the states that are as many moves away, where there are more
+// Ways of up to so many axes are looked at until the cheapest is found, up to so many states.
+constexpr size_t kMaxAxes = 4, kMaxExpansions = 400;
+constexpr size_t kBeam = 16;        // kept of the states that are as many moves away, where there are more
 constexpr int64_t kMaxPieces = 16;  // permutes one exchange may become
 constexpr double kLocalStep = 1;    // bytes; prefers fewer local steps
 
@@ -34,7 +34,8 @@ class Search {
   explicit Search(const StepProblem& problem) : problem_(problem) {}
 
   std::vector<ReshardStep> Run() {
-    std::optional<int> goal = Cheapest();
+    std::optional<int> goal;
+    if (problem_.atoms.size() <= kMaxAxes) goal = Cheapest();
     if (!goal) goal = CheapestKept();
     return goal ? Extract(*goal) : GatherAndSlice();
   }

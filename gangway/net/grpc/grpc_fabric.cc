@@ -59,14 +59,23 @@ struct GrpcFabric::Refusal final : GrpcTag {
 
 void GrpcFabric::AcceptNext() {
   auto* acceptor = new Acceptor(*this);
-  service_.RequestCall(&acceptor->reader->context(), &acceptor->reader->call(), queue_.get(), queue_.get(),
-                       static_cast<GrpcTag*>(acceptor));
+  ParcelReader& reader = *acceptor->reader;
+  service_.RequestCall(&reader.context(), &reader.call(), queue_.get(), queue_.get(), HandOver(acceptor));
 }
 
 void GrpcFabric::Accept(std::shared_ptr<ParcelReader> reader) {
   const grpc::GenericServerContext& context = reader->context();
   int32_t from = -1;
   const bool known = MetadataOf(context, kToKey) == life_ && absl::SimpleAtoi(MetadataOf(context, kFromKey), &from);
+  const auto done = [this] {
+    absl::MutexLock lock(&mutex_);
+    CountStreams(-1);
+  };
+  reader->Introduce(
+      PeerId(from), MetadataOf(context, kLifeKey),
+      {.on_message = [this](const auto& reader, const auto& message) { return OnMessage(reader, message); },
+       .on_end = [this](const auto& reader) { OnReaderEnded(reader); },
+       .on_done = done});
   {
     absl::MutexLock lock(&mutex_);
     if (stopping_) return;  // the server ends the call
@@ -74,19 +83,12 @@ void GrpcFabric::Accept(std::shared_ptr<ParcelReader> reader) {
     if (context.method() != kParcelMethod || !known) {
       auto* refusal = new Refusal(reader);
       return reader->call().Finish(grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "no worker of this cluster"),
-                                   static_cast<GrpcTag*>(refusal));
+                                   HandOver(refusal));
     }
-    ++streams_;
+    CountStreams(1);
     readers_[reader] = Hearing::kNew;
   }
-  const auto done = [this] {
-    absl::MutexLock lock(&mutex_);
-    --streams_;
-  };
-  reader->Start(PeerId(from), MetadataOf(context, kLifeKey),
-                {.on_message = [this](const auto& reader, const auto& message) { return OnMessage(reader, message); },
-                 .on_end = [this](const auto& reader) { OnReaderEnded(reader); },
-                 .on_done = done});
+  reader->Start();
 }
 
 absl::Status GrpcFabric::Start(const std::string& listen, const Tls& tls) {
@@ -126,8 +128,7 @@ GrpcFabric::~GrpcFabric() {
   if (server_ != nullptr) server_->Shutdown(absl::ToChronoTime(absl::Now()));
   {
     absl::MutexLock lock(&mutex_);
-    const auto none = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return streams_ == 0; };
-    mutex_.Await(absl::Condition(&none));
+    mutex_.Await(absl::Condition(&quiet_));
   }
   queue_->Shutdown();
   thread_.join();
@@ -202,7 +203,7 @@ const std::shared_ptr<ParcelWriter>& GrpcFabric::Open(PeerId id, Peer& peer) {
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     peer.channel = grpc::CreateCustomChannel(peer.target, PinnedCredentials(tls_, peer.certificate), arguments);
   }
-  ++streams_;
+  CountStreams(1);
   peer.writer = std::make_shared<ParcelWriter>(
       [this, id](const ParcelWriter* writer, const absl::Status& why) { OnWriterEnded(id, writer, why); });
   peer.writer->Start(peer.channel, {{kFromKey, absl::StrCat(self().value())}, {kLifeKey, life_}, {kToKey, peer.life}},
@@ -219,7 +220,7 @@ void GrpcFabric::OnWriterEnded(PeerId id, const ParcelWriter* writer, const absl
   }
   Deliver(std::move(outbox));
   absl::MutexLock lock(&mutex_);
-  --streams_;
+  CountStreams(-1);
 }
 
 void GrpcFabric::OnReaderEnded(const std::shared_ptr<ParcelReader>& reader) {

@@ -1,6 +1,7 @@
 #include "gangway/net/grpc/grpc_stream.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,8 @@ namespace {
 // alive rather than on copies.
 constexpr size_t kMaxQueuedBytes = size_t{8} << 30;
 constexpr size_t kMessageOverhead = 128;
+
+std::atomic<uint64_t> handed_over = 0;  // tags
 
 size_t QueuedSize(const Message& message) {
   size_t size = kMessageOverhead;
@@ -47,10 +50,18 @@ absl::Status FromGrpc(const grpc::Status& status) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
+void* HandOver(GrpcTag* tag) {
+  handed_over.fetch_add(1, std::memory_order_release);
+  return tag;
+}
+
 void ServeQueue(grpc::CompletionQueue& queue) {
   void* tag = nullptr;
   bool ok = false;
-  while (queue.Next(&tag, &ok)) static_cast<GrpcTag*>(tag)->Done(ok);
+  while (queue.Next(&tag, &ok)) {
+    handed_over.load(std::memory_order_acquire);
+    static_cast<GrpcTag*>(tag)->Done(ok);
+  }
 }
 
 void GrpcStream::Event::Done(bool ok) {

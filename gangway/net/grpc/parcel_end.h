@@ -98,6 +98,7 @@ class GrpcFabric final : public IntroducedFabric {
   void End(Box::Ended ended, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnWriterEnded(PeerId id, const ParcelWriter* writer, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  void CountStreams(int more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { quiet_ = (streams_ += more) == 0; }
   void AcceptNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Accept(std::shared_ptr<ParcelReader> reader) ABSL_LOCKS_EXCLUDED(mutex_);
   ParcelReader::Next OnMessage(const std::shared_ptr<ParcelReader>& reader, const grpc::ByteBuffer& message)
@@ -127,7 +128,8 @@ class GrpcFabric final : public IntroducedFabric {
 
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  int streams_ ABSL_GUARDED_BY(mutex_) = 0;  // of which something may still run
+  int streams_ ABSL_GUARDED_BY(mutex_) = 0;    // of which something may still run
+  bool quiet_ ABSL_GUARDED_BY(mutex_) = true;  // there are none
   absl::flat_hash_map<PeerId, Peer> peers_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::shared_ptr<ParcelReader>, Hearing> readers_ ABSL_GUARDED_BY(mutex_);
   Box mailbox_ ABSL_GUARDED_BY(mutex_);

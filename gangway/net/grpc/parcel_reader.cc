@@ -4,11 +4,10 @@
 
 namespace gangway::net {
 
-void ParcelReader::Start(PeerId from, std::string life, Handler handler) {
+void ParcelReader::Introduce(PeerId from, std::string life, Handler handler) {
   from_ = from;
   life_ = std::move(life);
   handler_ = std::move(handler);
-  ReadNext();
 }
 
 void ParcelReader::ReadNext() {
@@ -53,6 +52,7 @@ void ParcelReader::End() {
     if (std::exchange(over_, true)) return;
   }
   handler_.on_end(shared_from_this());
+  absl::MutexLock lock(&mutex_);
   call_.Finish(grpc::Status::OK, Tag(&ParcelReader::OnFinished));
 }
 

@@ -30,8 +30,9 @@ class ParcelReader final : public std::enable_shared_from_this<ParcelReader> {
   grpc::GenericServerContext& context() { return context_; }
   grpc::GenericServerAsyncReaderWriter& call() { return call_; }
 
-  // The call was accepted. `life`: the end of the fabric that the caller says to be.
-  void Start(PeerId from, std::string life, Handler handler);
+  // The call was accepted. `life`: the end of the fabric that the caller says to be. Before anything else.
+  void Introduce(PeerId from, std::string life, Handler handler);
+  void Start() { ReadNext(); }
   PeerId from() const { return from_; }
   const std::string& life() const { return life_; }
   // Goes on where it waited, on the caller's thread.
@@ -45,12 +46,13 @@ class ParcelReader final : public std::enable_shared_from_this<ParcelReader> {
     Event(std::shared_ptr<ParcelReader> reader, Method method) : reader(std::move(reader)), method(method) {}
     void Done(bool ok) override {
       const std::unique_ptr<Event> self(this);
+      { absl::MutexLock lock(&reader->mutex_); }  // whoever told gRPC of it is back from there
       ((*reader).*method)(ok);
     }
     const std::shared_ptr<ParcelReader> reader;
     const Method method;
   };
-  void* Tag(Event::Method method) { return static_cast<GrpcTag*>(new Event(shared_from_this(), method)); }
+  void* Tag(Event::Method method) { return HandOver(new Event(shared_from_this(), method)); }
   void OnRead(bool ok);
   void OnFinished(bool ok);
   void Handle();

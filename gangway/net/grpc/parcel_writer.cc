@@ -17,7 +17,9 @@ constexpr size_t kWriteBytes = 1 << 20;  // of a write, about
 void ParcelWriter::Start(const std::shared_ptr<grpc::Channel>& channel, const Metadata& metadata,
                          grpc::CompletionQueue* queue) {
   for (const auto& [key, value] : metadata) context_.AddMetadata(key, value);
+  channel_ = channel;
   grpc::GenericStub stub(channel);
+  absl::MutexLock lock(&call_mutex_);
   call_ = stub.PrepareCall(&context_, kParcelMethod, queue);
   call_->StartCall(Tag(&ParcelWriter::OnStarted));
 }
@@ -88,8 +90,11 @@ void ParcelWriter::WriteSome() {
     writing_ = true;
     written = grpc::ByteBuffer(slices.data(), slices.size());
   }
-  // It may encrypt and write at once, which nobody else has to wait for.
-  call_->Write(written, Tag(&ParcelWriter::OnWritten));
+  {
+    // It may encrypt and write at once, which nobody who queues has to wait for.
+    absl::MutexLock lock(&call_mutex_);
+    call_->Write(written, Tag(&ParcelWriter::OnWritten));
+  }
   for (const Fabric::Done& done : copied) done(absl::OkStatus());
 }
 
@@ -98,7 +103,10 @@ void ParcelWriter::OnStarted(bool) {
     absl::MutexLock lock(&mutex_);
     up_ = true;
   }
-  call_->Read(&answer_, Tag(&ParcelWriter::OnRead));  // fails where the call did not come up, too
+  {
+    absl::MutexLock lock(&call_mutex_);
+    call_->Read(&answer_, Tag(&ParcelWriter::OnRead));  // fails where the call did not come up, too
+  }
   WriteSome();
 }
 
@@ -115,9 +123,11 @@ void ParcelWriter::OnWritten(bool ok) {
 void ParcelWriter::OnRead(bool ok) {
   if (ok) {
     Close(absl::InvalidArgumentError("the peer answers where nothing is to be said"));
+    absl::MutexLock lock(&call_mutex_);
     return call_->Read(&answer_, Tag(&ParcelWriter::OnRead));
   }
   EndWith(absl::UnavailableError("the connection broke"));
+  absl::MutexLock lock(&call_mutex_);
   call_->Finish(&status_, Tag(&ParcelWriter::OnFinished));
 }
 

@@ -60,12 +60,13 @@ class ParcelWriter final : public std::enable_shared_from_this<ParcelWriter> {
     Event(std::shared_ptr<ParcelWriter> writer, Method method) : writer(std::move(writer)), method(method) {}
     void Done(bool ok) override {
       const std::unique_ptr<Event> self(this);
+      { absl::MutexLock lock(&writer->call_mutex_); }  // whoever told gRPC of it is back from there
       ((*writer).*method)(ok);
     }
     const std::shared_ptr<ParcelWriter> writer;
     const Method method;
   };
-  void* Tag(Event::Method method) { return static_cast<GrpcTag*>(new Event(shared_from_this(), method)); }
+  void* Tag(Event::Method method) { return HandOver(new Event(shared_from_this(), method)); }
   void OnStarted(bool ok);
   void OnRead(bool ok);
   void OnWritten(bool ok);
@@ -81,8 +82,10 @@ class ParcelWriter final : public std::enable_shared_from_this<ParcelWriter> {
   void MaybeEnd() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Ended ended_;
+  std::shared_ptr<grpc::Channel> channel_;  // goes after what uses it
   grpc::ClientContext context_;
-  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+  absl::Mutex call_mutex_;  // held while gRPC is told something
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_ ABSL_GUARDED_BY(call_mutex_);
   grpc::ByteBuffer answer_;  // the server sends nothing
   grpc::Status status_;      // once finished
 

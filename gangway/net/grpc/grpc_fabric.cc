@@ -254,6 +254,7 @@ void GrpcFabric::Break(PeerId id, const absl::Status& why) {
   const absl::Status broke =
       absl::UnavailableError(absl::StrCat("the connection to worker ", peer.name, " broke: ", why.message()));
   if (peer.writer != nullptr) outbox_.close.emplace_back(std::move(peer.writer), broke);
+  peer.channel = nullptr;  // it may not know yet that its connection is gone
   for (auto& [reader, hearing] : readers_) {
     if (reader->from() != id || hearing != Hearing::kHeard || !Knows(*reader)) continue;
     hearing = Hearing::kDropped;

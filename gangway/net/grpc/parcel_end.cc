@@ -35,20 +35,27 @@ void GrpcFabric::Send(PeerId to, const ParcelLabel& label, const void* data, siz
   }
   if (writer != nullptr) status = writer->Queue(frame, data);
   if (writer != nullptr && !status.ok()) {
-    absl::MutexLock lock(&mutex_);
-    status = WhyNotSent(to, label, status);
-    if (auto offer = offers_.find(frame.number); offer != offers_.end()) {  // otherwise it ended with its peer
-      done = std::move(offer->second.done);
-      offers_.erase(offer);
+    Outbox outbox;
+    {
+      absl::MutexLock lock(&mutex_);
+      status = NotSent(to, label, *writer, status);
+      if (auto offer = offers_.find(frame.number); offer != offers_.end()) {  // otherwise it ended with its peer
+        done = std::move(offer->second.done);
+        offers_.erase(offer);
+      }
+      outbox = TakeOutbox();
     }
+    Deliver(std::move(outbox));
   }
   if (done != nullptr) done(status);
 }
 
-absl::Status GrpcFabric::WhyNotSent(PeerId to, const ParcelLabel& label, const absl::Status& status) {
-  if (const absl::Status* why = mailbox_.WhyGone(to, label.subject)) return *why;
+absl::Status GrpcFabric::NotSent(PeerId to, const ParcelLabel& label, const ParcelWriter& writer,
+                                 const absl::Status& status) {
   auto it = peers_.find(to);
   if (it == peers_.end()) return mailbox_.WhyUnknown(to);
+  if (absl::IsUnavailable(status) && it->second.writer.get() == &writer) Break(to, status);
+  if (const absl::Status* why = mailbox_.WhyGone(to, label.subject)) return *why;
   return Annotate(status, absl::StrCat("sending to worker ", it->second.name));
 }
 

@@ -114,8 +114,8 @@ class GrpcFabric final : public IntroducedFabric {
   // A parcel and the receive that wants it.
   void Fill(const ParcelLabel& label, Wanted wanted, const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Dispose(const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Why a frame could not be queued.
-  absl::Status WhyNotSent(PeerId to, const ParcelLabel& label, const absl::Status& status)
+  // A frame could not be queued: the error of its parcel.
+  absl::Status NotSent(PeerId to, const ParcelLabel& label, const ParcelWriter& writer, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Answer(PeerId to, FrameKind kind, uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -115,7 +115,7 @@ void ParcelWriter::OnWritten(bool ok) {
     absl::MutexLock lock(&mutex_);
     writing_ = false;
   }
-  if (!ok) EndWith(absl::UnavailableError("the connection broke"));
+  if (!ok) EndWith(absl::UnavailableError("the peer is gone"));
   WriteSome();
   MaybeEnd();
 }
@@ -126,7 +126,7 @@ void ParcelWriter::OnRead(bool ok) {
     absl::MutexLock lock(&call_mutex_);
     return call_->Read(&answer_, Tag(&ParcelWriter::OnRead));
   }
-  EndWith(absl::UnavailableError("the connection broke"));
+  EndWith(absl::UnavailableError("the peer is gone"));
   absl::MutexLock lock(&call_mutex_);
   call_->Finish(&status_, Tag(&ParcelWriter::OnFinished));
 }

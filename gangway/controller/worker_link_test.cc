@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "gangway/base/clock.h"
 #include "gangway/controller/runtime_controller.h"
 #include "gangway/net/inproc/inproc.h"
 #include "gtest/gtest.h"
@@ -53,6 +54,7 @@ class WorkerLinkTest : public testing::Test {
     options.compile = [](const std::string&, const compile::CompileOptions&) {
       return absl::UnimplementedError("no programs here");
     };
+    options.clock = &clock_;  // stands still: nobody is silent for too long
     controller_ = std::make_unique<RuntimeController>(std::move(options));
   }
   ~WorkerLinkTest() override {
@@ -77,6 +79,7 @@ class WorkerLinkTest : public testing::Test {
     return id;
   }
 
+  ManualClock clock_;
   std::unique_ptr<RuntimeController> controller_;
 };
 

@@ -11,8 +11,9 @@ if(GANGWAY_SANITIZE)
   target_link_options(gangway_options INTERFACE -fsanitize=${GANGWAY_SANITIZE})
 endif()
 if(GANGWAY_SANITIZE MATCHES thread)
-  # By this protobuf's headers change what its types hold; Debian's library is built without.
-  target_compile_options(gangway_options INTERFACE -U__SANITIZE_THREAD__)
+  # By the first protobuf's headers change what its types hold; Debian's library is built without. libstdc++ derives the
+  # second from it, without which shared pointers count in a way that the sanitizer does not understand.
+  target_compile_options(gangway_options INTERFACE -U__SANITIZE_THREAD__ -D_GLIBCXX_TSAN=1)
   # Debian's abseil knows nothing of the sanitizer: every symbol the file names is wrapped.
   set(tsan_absl ${CMAKE_CURRENT_LIST_DIR}/tsan_absl.cc)
   file(STRINGS ${tsan_absl} symbols REGEX "^GW_[A-Z]+\\(_Z")

@@ -108,14 +108,19 @@ Instruction* SpreadOver(Builder& b, Instruction* x, const DimVector& batch, int6
   return b.Broadcast(x, WithoutLayout(product), std::move(dims));
 }
 
-// An outer product is no sum of products.
+// An outer product is no sum of products. What is wider than the product is rounded once, when it is multiplied.
 Simpler DotWithoutContraction(Builder& b, Instruction* i) {
   const auto& dot = i->attr<hlo::DotAttr>();
   if (!dot.lhs_contracting.empty()) return std::nullopt;
   const int64_t batch = static_cast<int64_t>(dot.lhs_batch.size());
-  Instruction* lhs = SpreadOver(b, i->operand(0), dot.lhs_batch, batch, i->shape());
-  Instruction* rhs = SpreadOver(b, i->operand(1), dot.rhs_batch, i->operand(0)->shape().rank(), i->shape());
-  return b.Binary(Opcode::kMultiply, lhs, rhs);
+  Shape wide = WithoutLayout(i->shape());
+  for (const Instruction* side : {i->operand(0), i->operand(1)}) {
+    if (BitWidth(side->shape().dtype()) > BitWidth(wide.dtype())) wide = Shape(side->shape().dtype(), wide.dims());
+  }
+  Instruction* lhs = SpreadOver(b, i->operand(0), dot.lhs_batch, batch, wide);
+  Instruction* rhs = SpreadOver(b, i->operand(1), dot.rhs_batch, i->operand(0)->shape().rank(), wide);
+  Instruction* product = b.Binary(Opcode::kMultiply, lhs, rhs);
+  return wide.dtype() == i->shape().dtype() ? product : b.Convert(product, i->shape().dtype());
 }
 
 // `x` without `dropped` dimensions, which have one element; `kept` is renumbered.

@@ -20,7 +20,7 @@
 
 namespace gangway::net {
 
-inline constexpr int kProtocolVersion = 4;
+inline constexpr int kProtocolVersion = 5;
 
 using BufferId = StrongId<struct BufferIdTag, uint64_t>;    // a logical buffer: at most one shard per device
 using ProgramId = StrongId<struct ProgramIdTag, uint64_t>;  // a loaded per-device program

@@ -77,6 +77,17 @@ class QuotaTest : public testing::TestWithParam<uint64_t> {
   void Release(ArrayId array) {
     cluster_->On([&](RuntimeController& c) { return c.Release(array), 0; });
   }
+  // A value that each of `times` programs takes from the one before: never two arrays that a client keeps.
+  void DonateAlong(SessionId session, int times) {
+    ProgramId program = *Compile(session, 1, "|donate=0");
+    ArrayId x = Make(session, 0);
+    for (int i = 0; i < times; ++i) {
+      ArrayId y = *Run(session, program, x);
+      Release(x);
+      x = y;
+    }
+    EXPECT_EQ(*Value(x), times);
+  }
   absl::StatusOr<int32_t> Value(ArrayId array) { return cluster_->Value(array, 0, absl::Seconds(1)); }
 
   std::vector<std::string> log_;
@@ -103,15 +114,7 @@ TEST_P(QuotaTest, BytesAreThoseOfAllSessionsTogether) {
 
 TEST_P(QuotaTest, WhatIsDonatedMakesRoomForWhatComesOfIt) {
   Start(&Tenant::max_bytes, kArray);
-  SessionId session = Open("red");
-  ProgramId program = *Compile(session, 1, "|donate=0");
-  ArrayId x = Make(session, 0);
-  for (int i = 0; i < 20; ++i) {
-    ArrayId y = *Run(session, program, x);
-    Release(x);
-    x = y;
-  }
-  EXPECT_EQ(*Value(x), 20);
+  DonateAlong(Open("red"), 20);
 }
 
 TEST_P(QuotaTest, WhatFollowsARefusedArrayFailsWithIt) {
@@ -182,15 +185,7 @@ TEST_P(QuotaTest, ArraysAreCountedUntilTheyAreLetGo) {
 
 TEST_P(QuotaTest, DonationTakesNoMoreArraysThanClientsKeep) {
   Start(&Tenant::max_arrays, int64_t{2});
-  SessionId session = Open("red");
-  ProgramId program = *Compile(session, 1, "|donate=0");
-  ArrayId x = Make(session, 0);
-  for (int i = 0; i < 20; ++i) {
-    ArrayId y = *Run(session, program, x);
-    Release(x);
-    x = y;
-  }
-  EXPECT_EQ(*Value(x), 20);
+  DonateAlong(Open("red"), 20);
 }
 
 TEST_P(QuotaTest, ProgramsAreCountedUntilTheyAreLetGo) {

@@ -7,7 +7,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "gangway/net/fabric.h"
-#include "gangway/net/grpc/grpc_stream.h"
+#include "gangway/net/grpc/call_event.h"
 #include "grpcpp/generic/async_generic_service.h"
 #include "grpcpp/support/byte_buffer.h"
 
@@ -41,18 +41,8 @@ class ParcelReader final : public std::enable_shared_from_this<ParcelReader> {
   void End();
 
  private:
-  struct Event final : GrpcTag {
-    using Method = void (ParcelReader::*)(bool ok);
-    Event(std::shared_ptr<ParcelReader> reader, Method method) : reader(std::move(reader)), method(method) {}
-    void Done(bool ok) override {
-      const std::unique_ptr<Event> self(this);
-      { absl::MutexLock lock(&reader->mutex_); }  // whoever told gRPC of it is back from there
-      ((*reader).*method)(ok);
-    }
-    const std::shared_ptr<ParcelReader> reader;
-    const Method method;
-  };
-  void* Tag(Event::Method method) { return HandOver(new Event(shared_from_this(), method)); }
+  using Event = CallEvent<ParcelReader>;
+  void* Tag(Event::Method method) { return HandOver(new Event(shared_from_this(), mutex_, method)); }
   void OnRead(bool ok);
   void OnFinished(bool ok);
   void Handle();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "gangway/net/grpc/grpc_stream.h"
 
 namespace gangway::net {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "gangway/net/fabric.h"
-#include "gangway/net/grpc/grpc_stream.h"
+#include "gangway/net/grpc/call_event.h"
 #include "gangway/net/grpc/parcel_frame.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
@@ -54,19 +54,8 @@ class ParcelWriter final : public std::enable_shared_from_this<ParcelWriter> {
   void Close(const absl::Status& why);
 
  private:
-  // An event of the call: holds it until the event is back.
-  struct Event final : GrpcTag {
-    using Method = void (ParcelWriter::*)(bool ok);
-    Event(std::shared_ptr<ParcelWriter> writer, Method method) : writer(std::move(writer)), method(method) {}
-    void Done(bool ok) override {
-      const std::unique_ptr<Event> self(this);
-      { absl::MutexLock lock(&writer->call_mutex_); }  // whoever told gRPC of it is back from there
-      ((*writer).*method)(ok);
-    }
-    const std::shared_ptr<ParcelWriter> writer;
-    const Method method;
-  };
-  void* Tag(Event::Method method) { return HandOver(new Event(shared_from_this(), method)); }
+  using Event = CallEvent<ParcelWriter>;
+  void* Tag(Event::Method method) { return HandOver(new Event(shared_from_this(), call_mutex_, method)); }
   void OnStarted(bool ok);
   void OnRead(bool ok);
   void OnWritten(bool ok);

@@ -214,6 +214,30 @@ TEST(Operations, KernelGradients) {
   }
 }
 
+TEST(Operations, KernelGradientsOfWhatIsNotFinite) {
+  // Elements of the image that some results do not read are infinite: where kernels are padded they must not be either.
+  for (const std::string window : {"size=9 pad=-1_-2", "size=13", "size=9 pad=0_-4", "size=5 rhs_dilate=2 pad=-1_-1",
+                                   "size=3 rhs_dilate=3 pad=-2_-2", "size=17 lhs_dilate=2 pad=-1_-7"}) {
+    SCOPED_TRACE(window);
+    const std::string size = window.substr(5, window.find(' ', 5) - 5);
+    Check(With({"f32[8,15,4]", "f32[" + size + ",4,3]"},
+               "  i = f32[8,15,4] iota(), iota_dimension=1\n"
+               "  n = f32[] constant(12)\n"
+               "  m = f32[8,15,4] broadcast(n), dimensions={}\n"
+               "  c = pred[8,15,4] compare(i, m), direction=GE\n"
+               "  f = f32[] constant(inf)\n"
+               "  g = f32[8,15,4] broadcast(f), dimensions={}\n"
+               "  s = f32[8,15,4] select(c, g, p0)\n"
+               "  k = f32[" +
+                   size +
+                   ",4,3] abs(p1)\n"
+                   "  ROOT r = convolution(s, k), window={" +
+                   window + "}, dim_labels=b0f_0io->b0f"),
+          20);
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST(Operations, GroupedConvolutions) {
   Check(With({"f32[16,16,32]", "f32[3,1,32]"},
              "  ROOT r = convolution(p0, p1), window={size=3 pad=1_1}, "

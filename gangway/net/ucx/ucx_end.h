@@ -174,8 +174,10 @@ class UcxFabric final : public IntroducedFabric {
   bool Awaits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !under_way_.empty() || !offered_.empty() || !readings_.empty() || mailbox_.awaited() > 0;
   }
-  // True when the fabric's own thread has something to do.
-  bool Alone() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !lookout_ || stopping_; }
+  // Whether the fabric's own thread is to leave the network alone.
+  bool LookedAfter() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // At `then` the latest the fabric's own thread looks after it again.
+  void HandBack(absl::Time then) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True when UCX has come to an end with everything.
   bool AwaitClosed(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -201,6 +203,8 @@ class UcxFabric final : public IntroducedFabric {
   ucp_worker_h worker_ = nullptr;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool lookout_ ABSL_GUARDED_BY(mutex_) = false;  // a thread of somebody else moves the network meanwhile
+  absl::Time leased_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // one did, and is expected back by then
+  absl::CondVar handed_back_;  // neither holds any longer
   absl::flat_hash_map<PeerId, std::unique_ptr<Peer>> peers_ ABSL_GUARDED_BY(mutex_);
   // Their endpoints' callbacks may still name them.
   std::vector<std::unique_ptr<Peer>> former_peers_ ABSL_GUARDED_BY(mutex_);

@@ -22,6 +22,9 @@ constexpr int kIdleMs = 1000;  // a look at the peers' health at least so often
 // While a parcel is waited for the network is looked at for so long before the thread sleeps: it often comes sooner
 // than a sleeping thread wakes up. Whoever else wants the core gets it.
 constexpr absl::Duration kLookOut = absl::Microseconds(50);
+// Who leaves with what it looked out for comes back at once in a program of small collectives: waking the fabric's own
+// thread in between would cost more than all the rest.
+constexpr absl::Duration kLease = absl::Microseconds(100);
 constexpr absl::Duration kPatience = absl::Seconds(2);  // for endpoints to close
 
 // UCX leaves shared memory out between peers of which one may die, unless told that it may be used; what stays on the
@@ -99,6 +102,7 @@ UcxFabric::~UcxFabric() {
       for (PeerId id : peers) Drop(id, gone);
       calls = TakeCalls();
       ucp_worker_signal(worker_);
+      handed_back_.Signal();
     }
     CallAll(std::move(calls));
     thread_.join();
@@ -273,7 +277,7 @@ void UcxFabric::Progress() {
     bool idle = false, moved = false;
     {
       absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(this, &UcxFabric::Alone));
+      while (LookedAfter()) handed_back_.WaitWithTimeout(&mutex_, kLease);
       if (stopping_) return;
       while (calls_.empty() && ucp_worker_progress(worker_) > 0) moved = true;
       ForgetClosed();
@@ -295,13 +299,15 @@ void UcxFabric::Progress() {
   }
 }
 
+bool UcxFabric::LookedAfter() const { return !stopping_ && (lookout_ || absl::Now() < leased_until_); }
+
 void UcxFabric::LookOut(absl::FunctionRef<bool()> enough) {
   {
     absl::MutexLock lock(&mutex_);
     if (lookout_ || stopping_ || !Awaits()) return;
     lookout_ = true;
   }
-  absl::Time until = absl::Now() + kLookOut;
+  absl::Time now = absl::Now(), until = now + kLookOut;
   for (bool looks = true; looks;) {
     Calls calls;
     bool moved = false;
@@ -311,13 +317,20 @@ void UcxFabric::LookOut(absl::FunctionRef<bool()> enough) {
       while (calls_.empty() && ucp_worker_progress(worker_) > 0) moved = true;
       if (lost_ > 0) EndLost(absl::Now());
       calls = TakeCalls();
-      looks = lookout_ = !leaves && Awaits() && !stopping_ && absl::Now() < until;
+      now = absl::Now();
+      looks = lookout_ = !leaves && Awaits() && !stopping_ && now < until;
+      if (!looks) HandBack(now < until && readings_.empty() ? now + kLease : now);
     }
     CallAll(std::move(calls));
     if (looks && ReadSome()) moved = true;
     if (moved) until = absl::Now() + kLookOut;
     if (looks && !moved) sched_yield();
   }
+}
+
+void UcxFabric::HandBack(absl::Time then) {
+  leased_until_ = then;
+  if (!LookedAfter()) handed_back_.Signal();
 }
 
 absl::StatusOr<std::shared_ptr<Fabric>> MakeUcxFabric(UcxReach reach) {

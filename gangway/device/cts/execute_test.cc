@@ -187,6 +187,30 @@ TEST_P(ExecuteTest, AProducersErrorReachesEveryConsumer) {
   }
 }
 
+// What no host has, once as a result and once as a temporary. The program after it runs.
+TEST_P(ExecuteTest, MemoryThatIsNotThereIsExhausted) {
+  if (GetParam().name == "sim") GTEST_SKIP() << "evaluates on the host, which it shares";
+  Start(1);
+  constexpr char kHuge[] =
+      "HloModule huge\nENTRY e {\n  p = f32[] parameter(0)\n  ROOT b = f32[4194304,4194304]{1,0} broadcast(p), "
+      "dimensions={}\n}\n";
+  constexpr char kHugeInside[] =
+      "HloModule inside\nless {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = pred[] compare(a, b), "
+      "direction=LT\n}\nENTRY e {\n  p = f32[] parameter(0)\n  b = f32[17592186044416]{0} broadcast(p), "
+      "dimensions={}\n  i = f32[17592186044416]{0} iota(), iota_dimension=0\n  m = f32[17592186044416]{0} cosine(i)\n"
+      "  n = f32[17592186044416]{0} multiply(b, m)\n  s = f32[17592186044416]{0} sort(n), dimensions={0}, "
+      "to_apply=less\n  t = f32[1]{0} slice(s), slice={[7:8]}\n  ROOT r = f32[] reshape(t)\n}\n";
+  for (const char* text : {kHuge, kHugeInside}) {
+    Execution execution = Compile(text)->Execute(device(0), {Put<float>(0, DType::kF32, {}, {1})}, {});
+    const absl::Status status = Outcome(execution.done);
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("Out of memory"));
+  }
+  EXPECT_THAT(
+      Get<float>(Compile(kAddOne)->Execute(device(0), {Put<float>(0, DType::kF32, {2}, {1, 2})}, {}).outputs[0]),
+      ElementsAre(2, 3));
+}
+
 int64_t ResidentBytes() {
   std::ifstream statm("/proc/self/statm");
   int64_t size, resident;

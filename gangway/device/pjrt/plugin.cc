@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gangway/base/status.h"
@@ -68,6 +69,13 @@ absl::Status CheckVersion(const std::string& path, const PJRT_Api& api) {
   return absl::OkStatus();
 }
 
+// The CPU plugin wraps what fails while a launch is prepared in an internal error; who catches memory that is not there
+// goes by the code.
+absl::StatusCode CodeOf(absl::StatusCode code, absl::string_view message) {
+  const bool exhausted = code == absl::StatusCode::kInternal && absl::StrContains(message, "Out of memory allocating");
+  return exhausted ? absl::StatusCode::kResourceExhausted : code;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Plugin>> Plugin::Load(const std::string& path) {
@@ -118,7 +126,8 @@ absl::Status Plugin::ToStatus(PJRT_Error* error) const {
   } else if (code.code != PJRT_Error_Code_OK) {
     status_code = static_cast<absl::StatusCode>(code.code);  // the numbers are those of absl
   }
-  absl::Status status(status_code, absl::string_view(message.message, message.message_size));
+  const absl::string_view text(message.message, message.message_size);
+  absl::Status status(CodeOf(status_code, text), text);
   GW_PJRT_ARGS(PJRT_Error_Destroy_Args, destroy);
   destroy.error = error;
   api_->PJRT_Error_Destroy(&destroy);

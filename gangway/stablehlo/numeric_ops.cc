@@ -8,12 +8,28 @@ namespace {
 
 using hlo::Opcode;
 
+// The type the numbers are drawn in: devices' compilers know how for no narrower ones, and some abort.
+DType DrawnAs(DType dtype) {
+  if (IsFloat(dtype)) return BitWidth(dtype) < 16 ? DType::kF32 : dtype;
+  if (dtype == DType::kPred) return DType::kU32;
+  if (!IsInteger(dtype) || BitWidth(dtype) >= 32) return dtype;
+  return IsSigned(dtype) ? DType::kS32 : DType::kU32;
+}
+
+// The result type has the shape that operand 2 gives.
 absl::Status Rng(OpContext& context) {
   GW_ASSIGN_OR_RETURN(uint64_t distribution,
                       context.op().Enum("rng_distribution", bytecode::EnumKind::kRngDistribution, 3));
-  // The result type has the shape that operand 2 gives.
-  return context.FinishWith(Opcode::kRng, {context.operand(0), context.operand(1)},
-                            hlo::RngAttr{static_cast<hlo::RngDistribution>(distribution)});
+  const hlo::RngAttr attr{static_cast<hlo::RngDistribution>(distribution)};
+  const Shape& shape = context.result_shape();
+  const DType drawn = DrawnAs(shape.dtype());
+  if (drawn == shape.dtype()) return context.FinishWith(Opcode::kRng, {context.operand(0), context.operand(1)}, attr);
+  std::vector<hlo::Instruction*> bounds;
+  for (size_t i = 0; i < 2; ++i) {
+    bounds.push_back(context.Emit(Opcode::kConvert, Shape::Scalar(drawn), {context.operand(i)}));
+  }
+  hlo::Instruction* numbers = context.Emit(Opcode::kRng, Shape(drawn, shape.dims()), std::move(bounds), attr);
+  return context.FinishWith(Opcode::kConvert, {numbers});
 }
 
 absl::Status RngBitGenerator(OpContext& context) {

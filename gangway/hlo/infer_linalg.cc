@@ -51,8 +51,8 @@ absl::StatusOr<Shape> Fft(const InferQuery& query) {
     const int64_t dim = shape.rank() - count + i, length = attr->lengths[i];
     if (length < 0) return Wrong("fft_length ", length, " is negative");
     const bool last = i == count - 1;
-    const int64_t expected = real_out && last && length > 0 ? length / 2 + 1 : length;
-    if (shape.dim(dim) != expected) {
+    const int64_t expected = real_out && last ? length / 2 + 1 : length;
+    if (shape.dim(dim) != expected && !(length == 0 && shape.dim(dim) == 0)) {
       return Wrong("dimension ", dim, " has ", shape.dim(dim), " elements, fft_length asks for ", expected);
     }
     if (last && real_in) shape.set_dim(dim, length == 0 ? 0 : length / 2 + 1);

@@ -130,6 +130,8 @@ TEST_F(InferShapeTest, Collectives) {
 TEST_F(InferShapeTest, Linalg) {
   EXPECT_EQ(Infer(Opcode::kFft, {"f32[8]"}, FftAttr{FftType::kRfft, {8}}), "c64[5]");
   EXPECT_EQ(Infer(Opcode::kFft, {"c64[5]"}, FftAttr{FftType::kIrfft, {8}}), "f32[8]");
+  EXPECT_EQ(Infer(Opcode::kFft, {"c64[3,1]"}, FftAttr{FftType::kIrfft, {0}}), "f32[3,0]");
+  EXPECT_EQ(Infer(Opcode::kFft, {"c64[3,0]"}, FftAttr{FftType::kIrfft, {0}}), "f32[3,0]");
   EXPECT_THAT(Infer(Opcode::kCholesky, {"f32[2,3]"}, CholeskyAttr{}), HasSubstr("square"));
   EXPECT_EQ(Infer(Opcode::kTriangularSolve, {"f32[3,3]", "f32[3,2]"}, TriangularSolveAttr{.left_side = true}),
             "f32[3,2]");

@@ -173,6 +173,28 @@ absl::Status Call(OpContext& context) {
   return context.FinishValues(std::move(results));
 }
 
+// The type in which elements narrower than a byte are compared, which holds each of them: compilers give what else an
+// operation has the elements' width too, and refuse it.
+DType ComparedAs(DType dtype) {
+  if (BitWidth(dtype) >= 8) return dtype;
+  if (IsFloat(dtype)) return DType::kF32;
+  return IsSigned(dtype) ? DType::kS8 : DType::kU8;
+}
+
+absl::Status TopKOf(OpContext& context, const hlo::TopKAttr& attr) {
+  const Shape& operand = context.operand(0)->shape();
+  const DType dtype = operand.dtype(), compared = ComparedAs(dtype);
+  if (dtype == compared || dtype == DType::kPred) return context.FinishWith(Opcode::kTopK, context.operands(), attr);
+  const Shape& values = context.result_shapes()[0];
+  const Shape& indices = context.result_shapes()[1];
+  Instruction* wide = context.Emit(Opcode::kConvert, Shape(compared, operand.dims()), {context.operand(0)});
+  Instruction* both =
+      context.Emit(Opcode::kTopK, Shape::Tuple({Shape(compared, values.dims()), indices}), {wide}, attr);
+  Instruction* found = context.Emit(Opcode::kGetTupleElement, both->shape().tuple()[0], {both}, hlo::TupleIndexAttr{0});
+  Instruction* at = context.Emit(Opcode::kGetTupleElement, indices, {both}, hlo::TupleIndexAttr{1});
+  return context.FinishEach({context.Emit(Opcode::kConvert, values, {found}), at});
+}
+
 // top_k has an operation of its own in HLO.
 absl::StatusOr<bool> TopK(OpContext& context, const OpView::Dictionary& attributes) {
   hlo::TopKAttr attr;
@@ -184,7 +206,7 @@ absl::StatusOr<bool> TopK(OpContext& context, const OpView::Dictionary& attribut
   }
   if (attr.k <= 0 || context.operands().size() != 1 || context.result_shapes().size() != 2) return false;
   if (context.result_shapes()[1].dtype() != DType::kS32) return false;
-  GW_RETURN_IF_ERROR(context.FinishWith(Opcode::kTopK, context.operands(), attr));
+  GW_RETURN_IF_ERROR(TopKOf(context, attr));
   return true;
 }
 

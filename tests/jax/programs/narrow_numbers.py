@@ -68,6 +68,13 @@ def orders_of_narrow_floats():
     return {t: _wide(jax.jit(f)(x.astype(t))) for t in ("float4_e2m1fn", "float8_e4m3fn", "float8_e5m2")}
 
 
+def largest_of_narrow_numbers():
+    m = mesh(x=8)
+    x = put(normal(16, 8) * 2, m, "x")
+    narrow = ("float4_e2m1fn", "int4", "uint4")
+    return {t: jax.jit(lambda x, t=t: jax.lax.top_k(x.astype(t), 3)[0].astype(np.float32))(x) for t in narrow}
+
+
 def products_of_narrow_floats():
     m = mesh(x=4, y=2)
     a, b = put(normal(16, 32), m, "x", "y"), put(normal(32, 16, seed=1), m, "y")

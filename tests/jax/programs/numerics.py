@@ -132,6 +132,16 @@ def fourier():
     return jax.jit(f, out_shardings=on(m))(x)
 
 
+def transforms_to_nothing():
+    m = mesh(x=8)
+    row, column = put(normal(1, 8), m, None, "x"), put(normal(8, 1), m, "x")
+
+    def f(row, column):
+        return jnp.fft.hfft(row, axis=0), jnp.fft.irfft2(jnp.fft.rfft2(column))
+
+    return jax.jit(f, out_shardings=on(m))(row, column)
+
+
 def factorisations():
     m = mesh(x=8)
     a = normal(8, 4, 4)

@@ -185,6 +185,7 @@ class Compilation {
       GW_RETURN_IF_ERROR(passes::RunReduceInOneGo(*lowered).status());
       GW_RETURN_IF_ERROR(passes::RunIntegerExtremes(*lowered).status());
       GW_RETURN_IF_ERROR(passes::RunPairsAsBytes(*lowered).status());
+      GW_RETURN_IF_ERROR(passes::RunJoinInParts(*lowered).status());
       GW_RETURN_IF_ERROR(passes::RunWidenTotalOrder(*lowered).status());
       GW_RETURN_IF_ERROR(HostCollectives(lowered.get()));
       // The plugin runs it on one device; the partitions meet in the collective library.

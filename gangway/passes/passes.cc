@@ -31,6 +31,7 @@ constexpr Pass kPasses[] = {
     {"pairs-as-bytes", "join, sort and reduce arrays of two-bit integers as bytes", RunPairsAsBytes},
     {"widen-total-order", "put four-bit floats into total order as wider ones", RunWidenTotalOrder},
     {"reduce-in-one-go", "reduce along long dimensions without a tree of windows", RunReduceInOneGo},
+    {"join-in-parts", "join very many arrays some at a time", RunJoinInParts},
 };
 
 }  // namespace

@@ -66,6 +66,9 @@ absl::StatusOr<bool> RunWidenTotalOrder(hlo::Module& module);
 // Long reductions become those of two arrays, the other all false, which a CPU's plugin reduces in one go. For the
 // program that it compiles.
 absl::StatusOr<bool> RunReduceInOneGo(hlo::Module& module);
+// Joins of very many arrays become joins of joins, for which a CPU's plugin takes less time. For the program that it
+// compiles.
+absl::StatusOr<bool> RunJoinInParts(hlo::Module& module);
 
 using PassFunction = absl::StatusOr<bool> (*)(hlo::Module&);
 struct Pass {

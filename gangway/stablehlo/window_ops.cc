@@ -1,4 +1,5 @@
 // Convolution and operations over windows.
+#include <limits>
 #include <utility>
 
 #include "gangway/stablehlo/dot_precision.h"
@@ -33,6 +34,20 @@ absl::Status SetField(const OpView& op, absl::string_view attribute, int64_t hlo
   GW_RETURN_IF_ERROR(CheckLength(attribute, values.size(), window.size()));
   for (size_t i = 0; i < values.size(); ++i) window[i].*field = values[i];
   return absl::OkStatus();
+}
+
+// Padding that takes away more than there is leaves nothing, as does padding that takes away all; devices' compilers
+// abort over the former.
+void LeaveNothingAtLeast(int64_t extent, hlo::WindowDim& window) {
+  if (extent < 0 || window.base_dilation < 1) return;  // refused where the shape is inferred
+  const __int128 dilated = extent > 0 ? static_cast<__int128>(extent - 1) * window.base_dilation + 1 : 0;
+  if (dilated + window.pad_low + window.pad_high >= 0 || dilated > std::numeric_limits<int64_t>::max()) return;
+  window.pad_low = -static_cast<int64_t>(dilated);
+  window.pad_high = 0;
+}
+
+void LeaveNothingAtLeast(const Shape& operand, hlo::Window& window) {
+  for (size_t i = 0; i < window.size(); ++i) LeaveNothingAtLeast(operand.dim(static_cast<int64_t>(i)), window[i]);
 }
 
 absl::Status ReadConvolutionWindow(const OpView& op, const Shape& kernel, const Rows& padding,
@@ -72,6 +87,11 @@ absl::Status ConvolutionWithPadding(OpContext& context, const Rows& padding) {
   GW_ASSIGN_OR_RETURN(attr.batch_groups, op.Int("batch_group_count"));
   GW_ASSIGN_OR_RETURN(attr.precision.operands, ReadPrecisions(op));
   GW_RETURN_IF_ERROR(ReadConvolutionWindow(op, context.operand(1)->shape(), padding, attr));
+  const Shape& input = context.operand(0)->shape();
+  for (size_t i = 0; i < attr.window.size() && i < attr.input_spatial.size(); ++i) {
+    const int64_t dim = attr.input_spatial[i];
+    if (dim >= 0 && dim < input.rank()) LeaveNothingAtLeast(input.dim(dim), attr.window[i]);
+  }
   return context.FinishWith(Opcode::kConvolution, {context.operand(0), context.operand(1)}, std::move(attr));
 }
 
@@ -101,6 +121,7 @@ absl::Status ReduceWindow(OpContext& context) {
   GW_RETURN_IF_ERROR(SetField(op, "window_dilations", &hlo::WindowDim::window_dilation, window));
   GW_ASSIGN_OR_RETURN(Rows padding, op.IntRows("padding"));
   GW_RETURN_IF_ERROR(SetPadding("padding", padding, window));
+  LeaveNothingAtLeast(context.operand(0)->shape(), window);
   GW_ASSIGN_OR_RETURN(hlo::Computation * body, context.PureRegion(0));
   return context.FinishWith(Opcode::kReduceWindow, context.operands(), hlo::WindowAttr{std::move(window)}, {body});
 }
@@ -112,6 +133,7 @@ absl::Status SelectAndScatter(OpContext& context) {
   GW_RETURN_IF_ERROR(SetField(op, "window_strides", &hlo::WindowDim::stride, window));
   GW_ASSIGN_OR_RETURN(Rows padding, op.IntRows("padding"));
   GW_RETURN_IF_ERROR(SetPadding("padding", padding, window));
+  LeaveNothingAtLeast(context.operand(0)->shape(), window);
   GW_ASSIGN_OR_RETURN(hlo::Computation * select, context.PureRegion(0));
   GW_ASSIGN_OR_RETURN(hlo::Computation * scatter, context.PureRegion(1));
   return context.FinishWith(Opcode::kSelectAndScatter, context.operands(), hlo::WindowAttr{std::move(window)},

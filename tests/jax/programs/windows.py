@@ -71,6 +71,16 @@ def sums_of_overlapping_windows():
     return _pool(0.0, jax.lax.add, 1), _pool(0.0, jax.lax.add, 2)
 
 
+def windows_of_nothing():
+    m = mesh(x=8)
+    x = put(normal(8, 16), m, "x")
+
+    def f(x, padding):
+        return jax.lax.reduce_window(x, 0.0, jax.lax.add, (2, 1), (1, 1), (padding, (0, 0)))
+
+    return [jax.jit(lambda x, p=p: f(x, p), out_shardings=on(m))(x) for p in ((-5, -5), (-20, 1), (3, -12), (-4, -3))]
+
+
 def resized_images():
     m = mesh(x=8)
     x = put(normal(2, 16, 16, 4), m, None, "x")

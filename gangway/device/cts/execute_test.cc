@@ -58,6 +58,22 @@ ENTRY e {
   EXPECT_EQ(Outcome(execution.done), absl::OkStatus());
 }
 
+// A program may lay its results out as it likes.
+TEST_P(ExecuteTest, NarrowResultsComeInAnyLayout) {
+  Start(1);
+  auto program = Compile(R"(HloModule turned, entry_computation_layout={(s4[2,3]{1,0})->(s4[3,2]{0,1}, s8[3,2]{0,1})}
+ENTRY e {
+  a = s4[2,3]{1,0} parameter(0)
+  t = s4[3,2]{0,1} transpose(a), dimensions={1,0}
+  w = s8[3,2]{0,1} convert(t)
+  ROOT r = (s4[3,2]{0,1}, s8[3,2]{0,1}) tuple(t, w)
+})");
+  const BufferRef a = Put<int8_t>(0, DType::kS4, {2, 3}, {1, -2, 3, -4, 5, -6});
+  Execution execution = program->Execute(device(0), {a}, {});
+  EXPECT_THAT(Get<int8_t>(execution.outputs[0]), ElementsAre(1, -4, -2, 5, 3, -6));
+  EXPECT_THAT(Get<int8_t>(execution.outputs[1]), ElementsAre(1, -4, -2, 5, 3, -6));
+}
+
 TEST_P(ExecuteTest, NotANumberIsNotLost) {
   Start(1);
   auto program = Compile(R"(HloModule extremes

@@ -56,6 +56,20 @@ bool JoinPairs(Instruction* join, Builder& builder) {
   return MoveAs(join, builder, ByteOf(join->shape().dtype()), Value);
 }
 
+// The plugin copies packed elements from one layout into another with a plan that aborts. The mask keeps the plugin
+// from turning the packed elements after all.
+bool TransposePacked(Instruction* transpose, Builder& builder) {
+  const DType dtype = transpose->shape().dtype();
+  if (BitWidth(dtype) >= 8 || dtype == DType::kPred) return false;
+  const Shape shape = WithDType(WithoutLayout(transpose->shape()), IsFloat(dtype) ? DType::kF16 : ByteOf(dtype));
+  builder.set_metadata(transpose->metadata());
+  Instruction* wide = builder.Convert(transpose->operand(0), shape.dtype());
+  Instruction* turned = builder.computation()->AddClone(*transpose, shape, {wide});
+  Instruction* kept = builder.Add(Opcode::kOptBarrier, {turned}, {}, {}, shape);
+  transpose->ReplaceAllUsesWith(builder.Convert(kept, dtype));
+  return true;
+}
+
 Shape OfBytes(const Shape& shape) {
   if (shape.IsArray()) return IsPair(shape.dtype()) ? WithDType(WithoutLayout(shape), ByteOf(shape.dtype())) : shape;
   std::vector<Shape> elements;
@@ -127,6 +141,7 @@ absl::StatusOr<bool> RunExponentsAsBytes(hlo::Module& module) {
 
 absl::StatusOr<bool> RunPairsAsBytes(hlo::Module& module) {
   bool changed = ReplaceEach(module, Opcode::kConcatenate, JoinPairs);
+  changed |= ReplaceEach(module, Opcode::kTranspose, TransposePacked);
   for (Opcode opcode : {Opcode::kSort, Opcode::kReduce}) changed |= ReplaceEach(module, opcode, DoPairsAsBytes);
   if (changed) module.SortComputations();
   return changed;

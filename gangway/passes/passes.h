@@ -59,7 +59,8 @@ absl::StatusOr<bool> RunFlattenDots(hlo::Module& module);
 // Maxima and minima of floats along dimensions become those of integers. For the program that a CPU's plugin compiles.
 absl::StatusOr<bool> RunIntegerExtremes(hlo::Module& module);
 // Arrays of two-bit integers are joined, sorted and reduced beside others as bytes: XLA aborts while it compiles that
-// for a CPU, or sorts past the end of its memory.
+// for a CPU, or sorts past the end of its memory. Elements narrower than a byte are transposed as wider ones: what it
+// makes of that may abort where it runs.
 absl::StatusOr<bool> RunPairsAsBytes(hlo::Module& module);
 // Four-bit floats are put into total order as wider ones, of which XLA knows it on a CPU.
 absl::StatusOr<bool> RunWidenTotalOrder(hlo::Module& module);

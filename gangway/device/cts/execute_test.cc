@@ -61,17 +61,14 @@ ENTRY e {
 // A program may lay its results out as it likes.
 TEST_P(ExecuteTest, NarrowResultsComeInAnyLayout) {
   Start(1);
-  auto program = Compile(R"(HloModule turned, entry_computation_layout={(s4[2,3]{1,0})->(s4[3,2]{0,1}, s8[3,2]{0,1})}
+  auto program = Compile(R"(HloModule turned, entry_computation_layout={(s4[2,2,3]{2,1,0})->s4[2,2,3]{2,0,1}}
 ENTRY e {
-  a = s4[2,3]{1,0} parameter(0)
-  t = s4[3,2]{0,1} transpose(a), dimensions={1,0}
-  w = s8[3,2]{0,1} convert(t)
-  ROOT r = (s4[3,2]{0,1}, s8[3,2]{0,1}) tuple(t, w)
+  a = s4[2,2,3]{2,1,0} parameter(0)
+  ROOT t = s4[2,2,3]{2,0,1} transpose(a), dimensions={1,0,2}
 })");
-  const BufferRef a = Put<int8_t>(0, DType::kS4, {2, 3}, {1, -2, 3, -4, 5, -6});
+  const BufferRef a = Put<int8_t>(0, DType::kS4, {2, 2, 3}, {1, -2, 3, -4, 5, -6, 7, -8, 0, -1, 2, -3});
   Execution execution = program->Execute(device(0), {a}, {});
-  EXPECT_THAT(Get<int8_t>(execution.outputs[0]), ElementsAre(1, -4, -2, 5, 3, -6));
-  EXPECT_THAT(Get<int8_t>(execution.outputs[1]), ElementsAre(1, -4, -2, 5, 3, -6));
+  EXPECT_THAT(Get<int8_t>(execution.outputs[0]), ElementsAre(1, -2, 3, 7, -8, 0, -4, 5, -6, -1, 2, -3));
 }
 
 TEST_P(ExecuteTest, NotANumberIsNotLost) {
@@ -169,6 +166,24 @@ TEST_P(ExecuteTest, MalformedProgramsDoNotCompile) {
   std::string truncated = Hlo(kAddOne);
   truncated.resize(truncated.size() / 2);
   EXPECT_FALSE(client_->Compile({"truncated", truncated, 1}).ok());
+}
+
+// A compiler that knows no way to copy packed elements into another layout says so, and goes on.
+TEST_P(ExecuteTest, AProgramThatDoesNotCompileIsNotTheEnd) {
+  Start(1);
+  const std::string turns = Hlo(R"(HloModule turns, entry_computation_layout={(s4[2,2,3]{2,1,0})->s4[2,2,3]{2,0,1}}
+ENTRY e {
+  a = s4[2,2,3]{2,1,0} parameter(0)
+  ROOT c = s4[2,2,3]{2,0,1} copy(a)
+})");
+  for (int i = 0; i < 3; ++i) {
+    auto program = client_->Compile({"turns", turns, 1});
+    if (program.ok()) continue;
+    EXPECT_THAT(std::string(program.status().message()), HasSubstr("program turns"));
+  }
+  EXPECT_THAT(
+      Get<float>(Compile(kAddOne)->Execute(device(0), {Put<float>(0, DType::kF32, {2}, {1, 2})}, {}).outputs[0]),
+      ElementsAre(2, 3));
 }
 
 TEST_P(ExecuteTest, WrongInputsFailTheLaunchNotTheProcess) {

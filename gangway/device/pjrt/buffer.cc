@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gangway/base/status.h"
@@ -21,39 +22,12 @@ void Forward(const Future<T>& from, const Promise<T>& to) {
   from.OnReady([to](const absl::StatusOr<T>& outcome) { to.Set(outcome); });
 }
 
-absl::InlinedVector<int64_t, 6> RowMajor(size_t rank) {
-  absl::InlinedVector<int64_t, 6> minor_to_major;
-  for (size_t d = rank; d > 0; --d) minor_to_major.push_back(static_cast<int64_t>(d) - 1);
-  return minor_to_major;
-}
-
 // The plugin leaves the upper bits of unpacked signed elements unset.
 void SignExtend(void* data, int64_t count, int bits) {
   const int spare = 8 - bits;
   auto* bytes = static_cast<int8_t*>(data);
   for (int64_t i = 0; i < count; ++i) {
     bytes[i] = static_cast<int8_t>(static_cast<int8_t>(static_cast<uint8_t>(bytes[i]) << spare) >> spare);
-  }
-}
-
-// `from`, a byte an element, lies as `minor_to_major` says; `to` becomes row-major.
-void CopyToRowMajor(absl::Span<const std::byte> from, const std::vector<int64_t>& dims,
-                    absl::Span<const int64_t> minor_to_major, std::byte* to) {
-  std::vector<int64_t> strides(dims.size()), index(dims.size());
-  int64_t stride = 1;
-  for (int64_t d : minor_to_major) {
-    strides[d] = stride;
-    stride *= dims[d];
-  }
-  int64_t at = 0;
-  for (size_t i = 0; i < from.size(); ++i) {
-    to[i] = from[at];
-    for (size_t d = dims.size(); d-- > 0;) {
-      at += strides[d];
-      if (++index[d] < dims[d]) break;
-      at -= strides[d] * dims[d];
-      index[d] = 0;
-    }
   }
 }
 
@@ -206,11 +180,8 @@ Future<Unit> PjrtBuffer::ToHost(void* dst) {
 }
 
 Future<Unit> PjrtBuffer::StartToHost(PJRT_Buffer* handle, void* dst) {
-  if (BitWidth(type_.dtype) < 8 && type_.dtype != DType::kPred) return StartNarrowToHost(handle, dst);
-  return StartToHost(handle, RowMajor(type_.dims.size()), dst);
-}
-
-Future<Unit> PjrtBuffer::StartToHost(PJRT_Buffer* handle, const MinorToMajor& minor_to_major, void* dst) {
+  absl::InlinedVector<int64_t, 6> minor_to_major;
+  for (size_t d = type_.dims.size(); d > 0; --d) minor_to_major.push_back(static_cast<int64_t>(d) - 1);
   PJRT_Buffer_MemoryLayout layout = {};
   layout.struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE;
   layout.type = PJRT_Buffer_MemoryLayout_Type_Tiled;
@@ -225,40 +196,15 @@ Future<Unit> PjrtBuffer::StartToHost(PJRT_Buffer* handle, const MinorToMajor& mi
   if (absl::Status status = instance_->Call(instance_->api().PJRT_Buffer_ToHostBuffer, args); !status.ok()) {
     return Future<Unit>(status);
   }
-  return ToFuture(instance_->plugin, args.event);
-}
-
-Future<Unit> PjrtBuffer::StartNarrowToHost(PJRT_Buffer* handle, void* dst) {
-  // The CPU plugin aborts when it has to turn packed elements: they come as they lie.
-  const absl::StatusOr<MinorToMajor> lies = LayoutOf(handle);
-  const MinorToMajor row_major = RowMajor(type_.dims.size());
-  const MinorToMajor order = lies.ok() ? *lies : row_major;
-  const auto turned = order == row_major ? nullptr : std::make_shared<std::vector<std::byte>>(size_bytes_);
-  Promise<Unit> there;
-  StartToHost(handle, order, turned == nullptr ? dst : turned->data())
-      .OnReady([self = shared_from_this(), order, turned, dst, there](const absl::StatusOr<Unit>& outcome) {
-        const DType dtype = self->type_.dtype;
-        if (outcome.ok() && turned != nullptr) {
-          CopyToRowMajor(*turned, self->type_.dims, order, static_cast<std::byte*>(dst));
-        }
-        if (outcome.ok() && IsSigned(dtype)) SignExtend(dst, self->size_bytes_, BitWidth(dtype));
-        there.Set(outcome);
-      });
-  return there.future();
-}
-
-absl::StatusOr<PjrtBuffer::MinorToMajor> PjrtBuffer::LayoutOf(PJRT_Buffer* handle) const {
-  const absl::Status unknown = absl::UnimplementedError("the device's memory is not the array in some order");
-  if (!GW_PJRT_HAS(instance_->api(), PJRT_Buffer_GetMemoryLayout)) return unknown;
-  GW_PJRT_ARGS(PJRT_Buffer_GetMemoryLayout_Args, layout);
-  layout.buffer = handle;
-  GW_RETURN_IF_ERROR(instance_->Call(instance_->api().PJRT_Buffer_GetMemoryLayout, layout));
-  const PJRT_Buffer_MemoryLayout_Tiled& tiled = layout.layout.tiled;
-  if (layout.layout.type != PJRT_Buffer_MemoryLayout_Type_Tiled || tiled.num_tiles != 0 ||
-      tiled.minor_to_major_size != type_.dims.size()) {
-    return unknown;
-  }
-  return MinorToMajor(tiled.minor_to_major, tiled.minor_to_major + tiled.minor_to_major_size);
+  Future<Unit> copied = ToFuture(instance_->plugin, args.event);
+  const int bits = BitWidth(type_.dtype);
+  if (!IsSigned(type_.dtype) || bits >= 8) return copied;
+  Promise<Unit> extended;
+  copied.OnReady([dst, count = size_bytes_, bits, extended](const absl::StatusOr<Unit>& outcome) {
+    if (outcome.ok()) SignExtend(dst, count, bits);
+    extended.Set(outcome);
+  });
+  return extended.future();
 }
 
 Future<absl::Span<const std::byte>> PjrtBuffer::View() {
@@ -275,9 +221,22 @@ Future<absl::Span<const std::byte>> PjrtBuffer::View() {
 absl::StatusOr<absl::Span<const std::byte>> PjrtBuffer::ViewOf(PJRT_Buffer* handle) const {
   const absl::Status no_view = absl::UnimplementedError("the device's memory is not the dense array in host memory");
   if (instance_->platform != "cpu" || (BitWidth(type_.dtype) < 8 && type_.dtype != DType::kPred)) return no_view;
-  if (!GW_PJRT_HAS(instance_->api(), PJRT_Buffer_OpaqueDeviceMemoryDataPointer)) return no_view;
-  const absl::StatusOr<MinorToMajor> lies = LayoutOf(handle);
-  if (!lies.ok() || *lies != RowMajor(type_.dims.size())) return no_view;
+  if (!GW_PJRT_HAS(instance_->api(), PJRT_Buffer_OpaqueDeviceMemoryDataPointer) ||
+      !GW_PJRT_HAS(instance_->api(), PJRT_Buffer_GetMemoryLayout)) {
+    return no_view;
+  }
+  GW_PJRT_ARGS(PJRT_Buffer_GetMemoryLayout_Args, layout);
+  layout.buffer = handle;
+  GW_RETURN_IF_ERROR(instance_->Call(instance_->api().PJRT_Buffer_GetMemoryLayout, layout));
+  const PJRT_Buffer_MemoryLayout_Tiled& tiled = layout.layout.tiled;
+  const size_t rank = type_.dims.size();
+  if (layout.layout.type != PJRT_Buffer_MemoryLayout_Type_Tiled || tiled.num_tiles != 0 ||
+      tiled.minor_to_major_size != rank) {
+    return no_view;
+  }
+  for (size_t d = 0; d < rank; ++d) {
+    if (tiled.minor_to_major[d] != static_cast<int64_t>(rank - 1 - d)) return no_view;
+  }
   GW_PJRT_ARGS(PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args, pointer);
   pointer.buffer = handle;
   GW_RETURN_IF_ERROR(instance_->Call(instance_->api().PJRT_Buffer_OpaqueDeviceMemoryDataPointer, pointer));

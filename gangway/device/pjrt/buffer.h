@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/inlined_vector.h"
 #include "absl/synchronization/mutex.h"
 #include "gangway/device/device.h"
 #include "gangway/device/pjrt/instance.h"
@@ -56,12 +55,7 @@ class PjrtBuffer final : public Buffer, public std::enable_shared_from_this<Pjrt
   // Starts work on the handle once it is there; `start` gets nullptr and the error otherwise. Holds a use meanwhile.
   template <typename T>
   Future<T> Use(std::function<Future<T>(PJRT_Buffer*)> start);
-  using MinorToMajor = absl::InlinedVector<int64_t, 6>;
   Future<Unit> StartToHost(PJRT_Buffer* handle, void* dst);
-  Future<Unit> StartToHost(PJRT_Buffer* handle, const MinorToMajor& minor_to_major, void* dst);
-  // Of elements that are packed in the device's memory.
-  Future<Unit> StartNarrowToHost(PJRT_Buffer* handle, void* dst);
-  absl::StatusOr<MinorToMajor> LayoutOf(PJRT_Buffer* handle) const;
   absl::StatusOr<absl::Span<const std::byte>> ViewOf(PJRT_Buffer* handle) const;
   void DestroyHandle(PJRT_Buffer* handle) const;
 

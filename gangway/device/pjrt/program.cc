@@ -1,3 +1,4 @@
+#include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,7 +34,12 @@ absl::StatusOr<PJRT_LoadedExecutable*> CompileHandle(const Instance& instance, c
   args.program = &program;
   args.compile_options = options.data();
   args.compile_options_size = options.size();
-  GW_RETURN_IF_ERROR(instance.Call(instance.api().PJRT_Client_Compile, args));
+  // A plugin that is C++ may throw at what a program made it do, which no other program is to suffer from.
+  try {
+    GW_RETURN_IF_ERROR(instance.Call(instance.api().PJRT_Client_Compile, args));
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("the plugin's compiler failed: ", error.what()));
+  }
   return args.executable;
 }
 

@@ -75,6 +75,17 @@ def largest_of_narrow_numbers():
     return {t: jax.jit(lambda x, t=t: jax.lax.top_k(x.astype(t), 3)[0].astype(np.float32))(x) for t in narrow}
 
 
+def loops_over_batches_of_narrow_numbers():
+    m = mesh(x=8)
+    x = put(normal(8, 9, 10) * 2, m, "x")
+
+    def turned(x):
+        return jax.vmap(lambda x: jax.lax.scan(lambda c, row: (c + row, c * row), x[0], x)[1])(x)
+
+    narrow = ("float4_e2m1fn", "int4", "uint4", "int2")
+    return {t: _wide(jax.jit(turned)(abs(x).astype(t))) for t in narrow}
+
+
 def products_of_narrow_floats():
     m = mesh(x=4, y=2)
     a, b = put(normal(16, 32), m, "x", "y"), put(normal(32, 16, seed=1), m, "y")

@@ -122,6 +122,31 @@ TEST_P(ExecuteTest, OneExecutableRunsOnEveryDevice) {
   for (int d = 0; d < 4; ++d) EXPECT_EQ(Get<float>(executions[d].outputs[0])[0], d + 1.0f);
 }
 
+// 40 conditionals, one in the other.
+std::string NestedConditionals() {
+  std::string text = "HloModule nested\ninner0 {\n  p = f32[2]{0} parameter(0)\n  ROOT s = f32[2]{0} add(p, p)\n}\n";
+  for (int i = 1; i <= 40; ++i) {
+    absl::StrAppend(
+        &text, "other", i, " {\n  ROOT p = f32[2]{0} parameter(0)\n}\n", i == 40 ? "ENTRY e" : "",
+        i == 40 ? "" : absl::StrCat("inner", i),
+        " {\n  p = f32[2]{0} parameter(0)\n  f = f32[1]{0} slice(p), slice={[0:1]}\n  v = f32[] reshape(f)\n"
+        "  n = f32[] constant(",
+        100 + i, ")\n  less = pred[] compare(v, n), direction=LT\n  ROOT r = f32[2]{0} conditional(less, p, p), ",
+        "true_computation=inner", i - 1, ", false_computation=other", i, "\n}\n");
+  }
+  return text;
+}
+
+TEST_P(ExecuteTest, NestedProgramsRunOnEveryDevice) {
+  Start(3);
+  auto program = Compile(NestedConditionals());
+  for (int d = 0; d < 3; ++d) {
+    Execution execution = program->Execute(device(d), {Put<float>(d, DType::kF32, {2}, {1, 2.0f * d})}, {});
+    ASSERT_EQ(Outcome(execution.done), absl::OkStatus());
+    EXPECT_THAT(Get<float>(execution.outputs[0]), ElementsAre(2, 4.0f * d));
+  }
+}
+
 TEST_P(ExecuteTest, LaunchesThatFeedEachOtherAreQueuedWithoutWaiting) {
   Start(1);
   auto program = Compile(kAddOne);

@@ -48,9 +48,11 @@ class Program {
   PJRT_LoadedExecutable* const compiled_;
   absl::Mutex mutex_;
   const std::string name_;
-  // Kept until it is known that the program can be serialized, and from then on `serialized_` instead.
+  // Kept until what was serialized has been loaded once, and from then on `serialized_` instead: the plugin does not
+  // read all that it writes (nested deeply).
   std::string hlo_ ABSL_GUARDED_BY(mutex_);
   std::string serialized_ ABSL_GUARDED_BY(mutex_);  // empty until a second client needs it
+  bool unreadable_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<const Instance*, std::unique_ptr<LoadedCopy>> copies_ ABSL_GUARDED_BY(mutex_);
 };
 

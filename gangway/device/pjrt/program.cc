@@ -112,11 +112,18 @@ absl::StatusOr<PJRT_LoadedExecutable*> Program::LoadInto(const Instance& instanc
   std::string serialized, hlo;
   {
     absl::MutexLock lock(&mutex_);
-    if (Serialize().ok()) hlo_.clear();
-    serialized = serialized_;
+    if (!unreadable_ && Serialize().ok()) serialized = serialized_;
     hlo = hlo_;
   }
-  return serialized.empty() ? CompileHandle(instance, CompileRequest{name_, hlo}) : LoadHandle(instance, serialized);
+  if (!serialized.empty()) {
+    absl::StatusOr<PJRT_LoadedExecutable*> loaded = LoadHandle(instance, serialized);
+    absl::MutexLock lock(&mutex_);
+    if (loaded.ok()) hlo_.clear();
+    if (loaded.ok() || hlo.empty()) return loaded;
+    unreadable_ = true;
+    serialized_.clear();
+  }
+  return CompileHandle(instance, CompileRequest{name_, hlo});
 }
 
 LoadedCopy& Program::CopyFor(const std::shared_ptr<const Instance>& instance) {

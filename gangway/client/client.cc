@@ -132,6 +132,13 @@ absl::StatusOr<Slice> Client::MakeSlice(const SliceRequest& wanted) {
   return Slice{{made.make_slice().devices().begin(), made.make_slice().devices().end()}};
 }
 
+absl::Status Client::FreeSlice(const Slice& slice) {
+  v1::Request request;
+  v1::FreeSlice* free = request.mutable_free_slice();
+  for (int device : slice.devices) free->add_devices(device);
+  return connection_->Ask(std::move(request), "a slice's end").status();
+}
+
 absl::StatusOr<Function> Client::Compile(std::string artifact, const Slice& slice) {
   Function function;
   function.connection_ = connection_;

@@ -89,7 +89,8 @@ class Function {
 
   // The value as a parameter wants it, spread over the slice. INVALID_ARGUMENT when it has another shape.
   absl::StatusOr<Array> Put(const Literal& value, int parameter) const;
-  // Runs it; returns at once. INVALID_ARGUMENT when the number of arguments is wrong; any other error is the results'.
+  // Runs it; returns at once. Arguments may lie anywhere. INVALID_ARGUMENT when their number is wrong; any other error
+  // is the results'.
   absl::StatusOr<std::vector<Array>> Call(absl::Span<const Array> arguments) const;
 
  private:
@@ -108,7 +109,7 @@ struct Value {
 };
 
 // A dataflow program under construction: calls in the order made, each of values made before. Arguments that are on
-// other devices than the function that uses them are copied there by the program.
+// other devices than the function that uses them, or split otherwise, are brought there by the program.
 class ProgramBuilder {
  public:
   explicit ProgramBuilder(int inputs);
@@ -166,6 +167,8 @@ class Client {
   // Devices of the cluster when the session was opened.
   int num_devices() const { return num_devices_; }
   absl::StatusOr<Slice> MakeSlice(const SliceRequest& request);
+  // Gives a slice's devices back before the session's end; what was compiled for them goes on.
+  absl::Status FreeSlice(const Slice& slice);
   // A StableHLO portable artifact, as jax.export or gangway.lowering makes it.
   absl::StatusOr<Function> Compile(std::string artifact, const Slice& slice);
   absl::StatusOr<Program> Define(const ProgramBuilder& program);

@@ -147,6 +147,10 @@ class Controller {
   virtual absl::StatusOr<std::vector<DeviceId>> MakeSlice(SessionId session, const resource::SliceRequest& request) {
     return absl::UnimplementedError("this controller makes no slices");
   }
+  // A slice, as MakeSlice gave it, goes back; what was compiled for it goes on. NOT_FOUND: the session has no such slice.
+  virtual absl::Status FreeSlice(SessionId session, absl::Span<const DeviceId> slice) {
+    return absl::UnimplementedError("this controller makes no slices");
+  }
 
   // --- arrays; each id returned is one reference owned by the session, dropped by Release ---
   virtual absl::StatusOr<ArrayId> MakeArray(SessionId session, ArraySpec spec, std::vector<HostShard> shards) = 0;

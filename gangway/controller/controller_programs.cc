@@ -10,6 +10,7 @@
 #include "gangway/base/check.h"
 #include "gangway/base/status.h"
 #include "gangway/controller/runtime_controller.h"
+#include "gangway/controller/shard_pieces.h"
 #include "gangway/mesh/geometry.h"
 
 namespace gangway::controller {
@@ -168,6 +169,7 @@ absl::Status RuntimeController::Lower(ProgramRecord& record) {
   for (const compile::ValueInfo& value : compiled.parameters) {
     GW_ASSIGN_OR_RETURN(auto layout, LayoutOf(value, *record.compiled, placement));
     record.parameters.push_back(std::move(layout));
+    record.fitting.push_back(nullptr);
   }
   for (const compile::ValueInfo& value : compiled.outputs) {
     GW_ASSIGN_OR_RETURN(auto layout, LayoutOf(value, *record.compiled, placement));
@@ -280,8 +282,36 @@ void RuntimeController::Unuse(ProgramId id, int references) {
   record->ready.Set(absl::CancelledError("the program was released while it was compiled"));
 }
 
+// Whether an array like that may be this parameter. Remembers what may.
+absl::Status RuntimeController::CheckFits(const std::shared_ptr<const Layout>& layout, ProgramRecord& program,
+                                          size_t parameter) {
+  if (layout == program.parameters[parameter] || layout == program.fitting[parameter]) return absl::OkStatus();
+  const ArraySpec& spec = layout->spec;
+  const ArraySpec& wanted = program.parameters[parameter]->spec;
+  if (spec.holds_strings) return absl::InvalidArgumentError("it is an array of strings; programs take none");
+  if (spec.dtype != wanted.dtype || spec.dims != wanted.dims) {
+    return absl::InvalidArgumentError(absl::StrCat("it is ", Shape(spec.dtype, spec.dims).ToString(),
+                                                   ", the parameter ", Shape(wanted.dtype, wanted.dims).ToString()));
+  }
+  if (spec.devices != wanted.devices) {
+    return absl::InvalidArgumentError("it is on other devices than the program");
+  }
+  for (const DimVector& dims : spec.shard_dims) {
+    if (dims == wanted.shard_dims[0]) continue;
+    return absl::InvalidArgumentError(absl::StrCat("it has shards of ", Shape(spec.dtype, dims).ToString(),
+                                                   ", the program takes ",
+                                                   Shape(wanted.dtype, wanted.shard_dims[0]).ToString()));
+  }
+  if (HoldOtherParts(spec, wanted)) {
+    return absl::InvalidArgumentError(absl::StrCat("it is split as ", spec.sharding->ToString(),
+                                                   ", the program takes ", wanted.sharding->ToString()));
+  }
+  program.fitting[parameter] = layout;
+  return absl::OkStatus();
+}
+
 // Fills the launch's arguments, keeps and drops. `*poison` gets the error of an argument that failed.
-absl::Status RuntimeController::CheckArguments(const ProgramRecord& program, absl::Span<const ArrayId> arguments,
+absl::Status RuntimeController::CheckArguments(ProgramRecord& program, absl::Span<const ArrayId> arguments,
                                                const ExecuteOptions& options, net::Launch::Order* launch,
                                                absl::Status* poison) {
   const compile::CompiledProgram& compiled = program.program->compiled;
@@ -294,26 +324,8 @@ absl::Status RuntimeController::CheckArguments(const ProgramRecord& program, abs
     GW_ASSIGN_OR_RETURN_WITH(ArrayRecord * array, UsableArray(arguments[i]), absl::StrCat("argument ", i));
     const absl::Status error = ErrorOf(*array);
     poison->Update(error);
-    const ArraySpec& spec = array->layout->spec;
-    const ArraySpec& wanted = program.parameters[i]->spec;
-    if (spec.holds_strings) {
-      return absl::InvalidArgumentError(absl::StrCat("argument ", i, " is an array of strings; programs take none"));
-    }
-    const bool same = !error.ok() || array->layout == program.parameters[i];  // what was never made may lack a type
-    if (!same && (spec.dtype != wanted.dtype || spec.dims != wanted.dims)) {
-      return absl::InvalidArgumentError(absl::StrCat("argument ", i, " is ", Shape(spec.dtype, spec.dims).ToString(),
-                                                     ", the parameter ", Shape(wanted.dtype, wanted.dims).ToString()));
-    }
-    if (!same && spec.devices != wanted.devices) {
-      return absl::InvalidArgumentError(absl::StrCat("argument ", i, " is on other devices than the program"));
-    }
-    const auto other = std::find_if(spec.shard_dims.begin(), spec.shard_dims.end(),
-                                    [&](const DimVector& dims) { return dims != wanted.shard_dims[0]; });
-    if (!same && poison->ok() && other != spec.shard_dims.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("argument ", i, " has shards of ",
-                                                     Shape(spec.dtype, *other).ToString(), ", the program takes ",
-                                                     Shape(wanted.dtype, wanted.shard_dims[0]).ToString()));
-    }
+    // What was never made may lack a type.
+    if (error.ok()) GW_RETURN_IF_ERROR_WITH(CheckFits(array->layout, program, i), absl::StrCat("argument ", i));
     launch->arguments.push_back(array->buffer);
     const bool donates = i < compiled.donation.size() && compiled.donation[i] != compile::Donation::kNone;
     if (!donates) continue;

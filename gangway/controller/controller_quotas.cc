@@ -54,7 +54,7 @@ absl::Status RuntimeController::CheckDeviceQuota(const SessionRecord& session,
   absl::flat_hash_set<DeviceId> used(devices.begin(), devices.end());
   for (const auto& [id, other] : sessions_) {
     if (other.use->tenant != use) continue;
-    used.insert(other.sliced.begin(), other.sliced.end());
+    for (const std::vector<DeviceId>& slice : other.slices) used.insert(slice.begin(), slice.end());
     for (const auto& [program, references] : other.programs) {
       const std::vector<DeviceId>& its = programs_.at(program)->devices;
       used.insert(its.begin(), its.end());

@@ -82,7 +82,9 @@ void RuntimeController::CloseSession(SessionId id) {
     if (session->tenants[island].value() < 0) continue;
     ForgetSchedulerTenant(session->info, static_cast<int>(island), session->tenants[island]);
   }
-  for (DeviceId device : session->sliced) --slices_on_[device.value()];
+  for (const std::vector<DeviceId>& slice : session->slices) {
+    for (DeviceId device : slice) --slices_on_[device.value()];
+  }
   std::erase(memory_queue_, id);
   sessions_.erase(id);
 }
@@ -94,14 +96,25 @@ absl::StatusOr<std::vector<DeviceId>> RuntimeController::MakeSlice(SessionId id,
   slices_on_.resize(cluster_.devices().size());
   GW_ASSIGN_OR_RETURN_WITH(std::vector<DeviceId> devices, resource::PlanSlice(cluster_, request, slices_on_), "slice");
   GW_RETURN_IF_ERROR_WITH(CheckDeviceQuota(*session, devices), "slice");
-  std::vector<DeviceId>& sliced = session->sliced;
-  if (sliced.size() + devices.size() > options_.session.slice_devices) {
-    return absl::ResourceExhaustedError(absl::StrCat("session ", session->info.name, ": its slices have ",
-                                                     sliced.size(), " devices in all, as many as a session's may"));
+  size_t sliced = 0;
+  for (const std::vector<DeviceId>& slice : session->slices) sliced += slice.size();
+  if (sliced + devices.size() > options_.session.slice_devices) {
+    return absl::ResourceExhaustedError(absl::StrCat("session ", session->info.name, ": its slices have ", sliced,
+                                                     " devices in all, as many as a session's may"));
   }
   for (DeviceId device : devices) ++slices_on_[device.value()];
-  sliced.insert(sliced.end(), devices.begin(), devices.end());
+  session->slices.push_back(devices);
   return devices;
+}
+
+absl::Status RuntimeController::FreeSlice(SessionId id, absl::Span<const DeviceId> slice) {
+  GW_CHECK(loop_->InLoop());
+  GW_ASSIGN_OR_RETURN(SessionRecord * session, UsableSession(id));
+  auto it = std::find(session->slices.begin(), session->slices.end(), slice);
+  if (it == session->slices.end()) return absl::NotFoundError("the session has no such slice");
+  for (DeviceId device : *it) --slices_on_[device.value()];
+  session->slices.erase(it);
+  return absl::OkStatus();
 }
 
 SessionRecord* RuntimeController::FindSession(SessionId id) {

@@ -151,6 +151,8 @@ struct ProgramRecord {
   // What every execution needs, made once.
   IslandParts islands;
   std::vector<std::shared_ptr<const Layout>> parameters;
+  // By parameter: of what was found to fit it last, though it looks otherwise. Null: nothing was.
+  std::vector<std::shared_ptr<const Layout>> fitting;
   std::vector<std::shared_ptr<const Layout>> outputs;
   std::vector<int> reads;  // by output: larger the more of late were read, of those small enough to come by themselves
   int64_t output_bytes = 0;   // on each device
@@ -187,7 +189,7 @@ struct SessionRecord {
   std::shared_ptr<SessionUse> use;
   std::vector<sched::TenantId> tenants;  // by island
   absl::flat_hash_map<ProgramId, int> programs;
-  std::vector<DeviceId> sliced;  // devices of its slices, once for each
+  std::vector<std::vector<DeviceId>> slices;
   int64_t launches = 0;          // that are over
   absl::Duration device_time;    // of these, times the devices of each
   // Behind a launch that waits for the scheduler: whatever the session does next must come after it, since it may name

@@ -109,6 +109,7 @@ class RuntimeController final : public Controller {
   SessionId OpenSession(SessionInfo info) override;
   void CloseSession(SessionId session) override;
   absl::StatusOr<std::vector<DeviceId>> MakeSlice(SessionId session, const resource::SliceRequest& request) override;
+  absl::Status FreeSlice(SessionId session, absl::Span<const DeviceId> slice) override;
   absl::StatusOr<ArrayId> MakeArray(SessionId session, ArraySpec spec, std::vector<HostShard> shards) override;
   absl::StatusOr<ArrayId> MakeErrorArray(SessionId session, ArraySpec spec, absl::Status error) override;
   absl::StatusOr<ArrayId> Assemble(SessionId session, ArraySpec spec, absl::Span<const ArrayId> parts) override;
@@ -333,7 +334,8 @@ class RuntimeController final : public Controller {
   // Asks for the digests of what a run gives, where this run is to be looked at.
   void Inspect(SessionId session, ProgramRecord& program, const std::vector<ArrayId>& outputs);
   void Judge(const Inspection& inspection);
-  absl::Status CheckArguments(const ProgramRecord& program, absl::Span<const ArrayId> arguments,
+  static absl::Status CheckFits(const std::shared_ptr<const Layout>& layout, ProgramRecord& program, size_t parameter);
+  absl::Status CheckArguments(ProgramRecord& program, absl::Span<const ArrayId> arguments,
                               const ExecuteOptions& options, net::Launch::Order* launch, absl::Status* poison);
 
   const ControllerOptions options_;

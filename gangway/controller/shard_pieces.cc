@@ -18,6 +18,8 @@ struct Box {
   friend auto operator<=>(const Box&, const Box&) = default;
 };
 
+Box Nothing(size_t rank) { return {DimVector(rank, 0), DimVector(rank, 0)}; }
+
 absl::StatusOr<std::vector<Box>> BoxesOf(const ArraySpec& spec) {
   if (spec.devices.size() == 1) return std::vector<Box>{{DimVector(spec.dims.size(), 0), spec.dims}};
   if (!spec.sharding.has_value()) return absl::UnimplementedError("it is not known what the shards of the array hold");
@@ -28,10 +30,13 @@ absl::StatusOr<std::vector<Box>> BoxesOf(const ArraySpec& spec) {
   std::vector<Box> boxes;
   for (size_t i = 0; i < spec.devices.size(); ++i) {
     Box& box = boxes.emplace_back();
-    for (const ShardDim& dim : ShardOf(shape, *spec.sharding, static_cast<int64_t>(i))) {
+    bool empty = false;
+    for (const ShardDim& dim : ShardOfDevice(shape, *spec.sharding, static_cast<int64_t>(i))) {
       box.start.push_back(dim.offset);
       box.extent.push_back(dim.valid);
+      empty |= dim.valid == 0;
     }
+    if (empty) box = Nothing(spec.dims.size());
   }
   return boxes;
 }
@@ -77,6 +82,13 @@ absl::StatusOr<std::vector<ShardPiece>> PlanPieces(const ArraySpec& from, const 
     }
   }
   return pieces;
+}
+
+bool HoldOtherParts(const ArraySpec& a, const ArraySpec& b) {
+  if (a.devices.size() == 1 || !a.sharding.has_value() || !b.sharding.has_value()) return false;
+  if (*a.sharding == *b.sharding) return false;
+  const absl::StatusOr<std::vector<Box>> parts = BoxesOf(a), others = BoxesOf(b);
+  return parts.ok() && others.ok() && *parts != *others;
 }
 
 }  // namespace gangway::controller

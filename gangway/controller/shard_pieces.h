@@ -25,4 +25,8 @@ struct ShardPiece {
 absl::StatusOr<std::vector<ShardPiece>> PlanPieces(const ArraySpec& from, const ArraySpec& to,
                                                    absl::FunctionRef<int(int from, int to)> distance);
 
+// Whether it is known that at some position the shards of two arrays of one shape, on the same devices, hold different
+// parts of it. Nothing is known of partial sums, nor where only the shards' shapes are.
+bool HoldOtherParts(const ArraySpec& a, const ArraySpec& b);
+
 }  // namespace gangway::controller

@@ -10,6 +10,7 @@ namespace gangway::controller {
 namespace {
 
 using testing::ElementsAre;
+using testing::UnorderedElementsAre;
 
 MeshRef MeshOf(std::vector<MeshAxis> axes) { return std::make_shared<const Mesh>(*Mesh::Make(std::move(axes))); }
 
@@ -38,6 +39,25 @@ TEST(ShardPiecesTest, RowsBecomeColumns) {
   EXPECT_THAT(Plan(Split(mesh, {{0}, {}}), Split(mesh, {{}, {0}})),
               ElementsAre(ShardPiece{0, 0, {0, 0}, {0, 0}, {4, 2}}, ShardPiece{1, 0, {0, 0}, {4, 0}, {4, 2}},
                           ShardPiece{0, 1, {0, 2}, {0, 0}, {4, 2}}, ShardPiece{1, 1, {0, 2}, {4, 0}, {4, 2}}));
+}
+
+TEST(ShardPiecesTest, MeshesMayOrderDevices) {
+  const auto turned = std::make_shared<const Mesh>(*Mesh::Make({{"x", 2}}, {1, 0}));
+  EXPECT_THAT(Plan(Split(MeshOf({{"x", 2}}), {{0}, {}}), Split(turned, {{0}, {}})),
+              UnorderedElementsAre(ShardPiece{1, 0, {0, 0}, {0, 0}, {4, 4}}, ShardPiece{0, 1, {0, 0}, {0, 0}, {4, 4}}));
+  EXPECT_TRUE(HoldOtherParts(Split(MeshOf({{"x", 2}}), {{0}, {}}), Split(turned, {{0}, {}})));
+}
+
+TEST(ShardPiecesTest, EqualShardsMayHoldOtherParts) {
+  const MeshRef mesh = MeshOf({{"x", 2}, {"y", 2}}), other = MeshOf({{"a", 2}, {"b", 2}}), flat = MeshOf({{"x", 4}});
+  const ArraySpec by_x = Split(mesh, {{0}, {}});
+  EXPECT_TRUE(HoldOtherParts(by_x, Split(mesh, {{1}, {}})));
+  EXPECT_TRUE(HoldOtherParts(Split(mesh, {{0, 1}, {}}), Split(mesh, {{1, 0}, {}})));
+  EXPECT_FALSE(HoldOtherParts(by_x, Split(other, {{0}, {}})));
+  EXPECT_FALSE(HoldOtherParts(Split(mesh, {{0, 1}, {}}), Split(flat, {{0}, {}})));
+  ArraySpec unknown = by_x;
+  unknown.sharding.reset();
+  EXPECT_FALSE(HoldOtherParts(unknown, by_x));
 }
 
 TEST(ShardPiecesTest, FewerDevicesHoldMoreEach) {

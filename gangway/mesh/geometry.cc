@@ -50,4 +50,14 @@ std::vector<ShardDim> ShardOf(const Shape& shape, const Sharding& sharding, int6
   return shard;
 }
 
+std::vector<ShardDim> ShardOfDevice(const Shape& shape, const Sharding& sharding, int64_t device) {
+  const bool is_split = sharding.IsMaximal() || !sharding.DimAxes().empty();
+  const int64_t position = is_split ? sharding.mesh->PositionOf(device) : 0;
+  std::vector<ShardDim> shard = ShardOf(shape, sharding, std::max<int64_t>(position, 0));
+  if (position < 0) {
+    for (ShardDim& dim : shard) dim.valid = 0;
+  }
+  return shard;
+}
+
 }  // namespace gangway

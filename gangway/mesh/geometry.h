@@ -32,4 +32,8 @@ bool IsEven(const Shape& shape, const Sharding& sharding);
 // What the device at a mesh position holds, per dimension.
 std::vector<ShardDim> ShardOf(const Shape& shape, const Sharding& sharding, int64_t position);
 
+// What a device holds, by its logical number: that differs from its position where the mesh orders devices. Nothing
+// when the mesh is without it; all of what is not split, whatever the mesh.
+std::vector<ShardDim> ShardOfDevice(const Shape& shape, const Sharding& sharding, int64_t device);
+
 }  // namespace gangway

@@ -10,6 +10,20 @@ using ::testing::ElementsAre;
 
 MeshRef MakeMesh(std::vector<MeshAxis> axes) { return std::make_shared<const Mesh>(*Mesh::Make(axes)); }
 
+TEST(GeometryTest, DevicesMayBeOrdered) {
+  const auto mesh = std::make_shared<const Mesh>(*Mesh::Make({{"x", 4}}, {2, 0, 3, 1}));
+  const Shape shape(DType::kF32, {7});
+  Sharding sharding = Sharding::Replicated(mesh, 1);
+  EXPECT_THAT(ShardOfDevice(shape, sharding, 5), ElementsAre(ShardDim{0, 7, 7}));
+  sharding.dims[0].axes = {FullAxis(*mesh, 0)};
+  EXPECT_THAT(ShardOfDevice(shape, sharding, 2), ElementsAre(ShardDim{0, 2, 2}));
+  EXPECT_THAT(ShardOfDevice(shape, sharding, 1), ElementsAre(ShardDim{6, 2, 1}));
+  EXPECT_THAT(ShardOfDevice(shape, sharding, 5), ElementsAre(ShardDim{0, 2, 0}));
+  const Sharding maximal = Sharding::Maximal(1, 1);
+  EXPECT_THAT(ShardOfDevice(shape, maximal, 1), ElementsAre(ShardDim{0, 7, 7}));
+  EXPECT_THAT(ShardOfDevice(shape, maximal, 0), ElementsAre(ShardDim{0, 7, 0}));
+}
+
 TEST(Geometry, UnevenShardsArePaddedAtTheEnd) {
   const MeshRef mesh = MakeMesh({{"x", 4}});
   Sharding sharding = Sharding::Replicated(mesh, 1);

@@ -56,11 +56,11 @@ absl::StatusOr<std::vector<controller::HostShard>> ShardsOf(const Shape& shape, 
   std::vector<controller::HostShard> shards;
   std::map<std::vector<int64_t>, size_t> by_offset;
   const int64_t devices = sharding.mesh->size();
-  for (int64_t position = 0; position < devices; ++position) {
-    const std::vector<ShardDim> part = ShardOf(shape, sharding, position);
+  for (int64_t device = 0; device < devices; ++device) {
+    const std::vector<ShardDim> part = ShardOfDevice(shape, sharding, device);
     auto [at, is_new] = by_offset.try_emplace(OffsetsOf(part), shards.size());
     if (!is_new) {
-      shards[at->second].devices.push_back(static_cast<int>(position));
+      shards[at->second].devices.push_back(static_cast<int>(device));
       continue;
     }
     int64_t count = 1;
@@ -73,7 +73,7 @@ absl::StatusOr<std::vector<controller::HostShard>> ShardsOf(const Shape& shape, 
       });
       own = std::move(cut);
     }
-    shards.push_back({std::move(own), {static_cast<int>(position)}});
+    shards.push_back({std::move(own), {static_cast<int>(device)}});
   }
   return shards;
 }
@@ -84,7 +84,7 @@ std::vector<int> PositionsToFetch(const controller::ArraySpec& spec) {
   std::map<std::vector<int64_t>, int> first;
   std::vector<int> positions;
   for (int position = 0; position < static_cast<int>(spec.devices.size()); ++position) {
-    const auto part = ShardOf(shape, *spec.sharding, position);
+    const auto part = ShardOfDevice(shape, *spec.sharding, position);
     if (first.try_emplace(OffsetsOf(part), position).second) positions.push_back(position);
   }
   return positions;
@@ -96,7 +96,7 @@ void PlaceShard(const controller::ArraySpec& spec, int position, const std::stri
     return;
   }
   const int64_t width = ByteWidth(spec.dtype);
-  ForEachRow(spec.dims, ShardOf(Shape(spec.dtype, spec.dims), *spec.sharding, position),
+  ForEachRow(spec.dims, ShardOfDevice(Shape(spec.dtype, spec.dims), *spec.sharding, position),
              [&](int64_t to, int64_t from, int64_t elements) {
                std::memcpy(value->data() + to * width, shard.data() + from * width, elements * width);
              });

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gangway/base/status.h"
-#include "gangway/mesh/geometry.h"
+#include "gangway/program_api/brought.h"
 
 namespace gangway::program_api {
 namespace {
@@ -51,24 +51,29 @@ class GraphRun : public std::enable_shared_from_this<GraphRun> {
   }
 
   absl::StatusOr<bool> Dispatch(const Node& node, const Call& call) {
-    const std::vector<ArrayId> arguments = Arguments(node, 0);
+    const controller::Program& program = *call.function->program;
+    GW_ASSIGN_OR_RETURN(const Brought brought,
+                        Brought::To(controller_, context_.session, program, Arguments(node, 0)));
     controller::ExecuteOptions options;
     options.notify = false;
-    const auto& donation = call.function->program->compiled.donation;
+    const auto& donation = program.compiled.donation;
     for (size_t i = 0; i < donation.size(); ++i) {
-      if (donation[i] != compile::Donation::kNone && !MayDonate(node, i)) {
+      if (donation[i] != compile::Donation::kNone && !brought.IsNew(i) && !MayDonate(node, i)) {
         options.non_donatable.insert(static_cast<int>(i));
       }
     }
     GW_ASSIGN_OR_RETURN(controller::ExecuteResult result,
-                        controller_.Execute(context_.session, call.function->program->id, arguments, options));
+                        controller_.Execute(context_.session, program.id, brought.arguments(), options));
     return Took(node, result.outputs);
   }
 
   absl::StatusOr<bool> Dispatch(const Node& node, const Copy& copy) {
-    const controller::Program& program = *copy.function->program;
-    GW_ASSIGN_OR_RETURN(ArrayId array, controller_.Copy(context_.session, Arguments(node, 0)[0], program.devices, {},
-                                                        controller::CopySemantics::kCopy));
+    const ArrayId source = Arguments(node, 0)[0];
+    GW_ASSIGN_OR_RETURN(ArrayId array,
+                        Bring(controller_, context_.session, source, *copy.function->program, copy.parameter));
+    if (array == source) {
+      GW_ASSIGN_OR_RETURN(array, Alias(source));
+    }
     return Took(node, {array});
   }
 

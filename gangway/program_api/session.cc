@@ -9,6 +9,7 @@
 #include "gangway/base/check.h"
 #include "gangway/base/status.h"
 #include "gangway/mesh/geometry.h"
+#include "gangway/program_api/brought.h"
 #include "gangway/program_api/dense.h"
 #include "gangway/program_api/graph_run.h"
 #include "spdlog/spdlog.h"
@@ -46,17 +47,6 @@ void Fill(const controller::Program& program, v1::Compiled* compiled) {
   for (const auto& output : program.compiled.outputs) Fill(output, false, compiled->add_outputs());
 }
 
-controller::ArraySpec SpecOf(const controller::Program& program, const compile::ValueInfo& value) {
-  controller::ArraySpec spec;
-  spec.dtype = value.shape.dtype();
-  spec.dims = value.shape.dims();
-  spec.devices = program.devices;
-  spec.shard_dims = {ShardShape(value.shape, value.sharding).dims()};
-  spec.sharding = value.sharding;
-  spec.memory_kind = value.memory_kind;
-  return spec;
-}
-
 }  // namespace
 
 Unanswered::Place::Place(std::shared_ptr<Unanswered> all, int64_t bytes) : all_(std::move(all)), bytes_(bytes) {
@@ -89,6 +79,8 @@ void Session::Handle(const v1::Request& request) {
         return Open(id, request.open());
       case v1::Request::kMakeSlice:
         return Slice(id, request.make_slice());
+      case v1::Request::kFreeSlice:
+        return FreeSlice(id, request.free_slice());
       case v1::Request::kCompile:
         return Compile(id, request.compile());
       case v1::Request::kPut:
@@ -192,6 +184,14 @@ absl::Status Session::Slice(uint64_t id, const v1::MakeSlice& request) {
   v1::Response response = ResponseTo(id);
   for (DeviceId device : devices) response.mutable_make_slice()->add_devices(device.value());
   send_(std::move(response));
+  return absl::OkStatus();
+}
+
+absl::Status Session::FreeSlice(uint64_t id, const v1::FreeSlice& request) {
+  std::vector<DeviceId> devices;
+  for (int32_t device : request.devices()) devices.push_back(DeviceId(device));
+  GW_RETURN_IF_ERROR(controller_.FreeSlice(session_, devices));
+  Answer(id, absl::OkStatus());
   return absl::OkStatus();
 }
 
@@ -375,11 +375,18 @@ absl::Status Session::Call(uint64_t id, const v1::Run& request, std::vector<Arra
     return absl::InvalidArgumentError(absl::StrCat("the function has ", function->program->compiled.outputs.size(),
                                                    " results, ", request.results_size(), " are named"));
   }
+  const controller::Program& program = *function->program;
   controller::ExecuteOptions options;
   options.notify = false;
   for (int index : request.keep()) options.non_donatable.insert(index);
+  GW_ASSIGN_OR_RETURN(const Brought brought, Brought::To(controller_, session_, program, arguments));
   GW_ASSIGN_OR_RETURN(controller::ExecuteResult result,
-                      controller_.Execute(session_, function->program->id, arguments, options));
+                      controller_.Execute(session_, program.id, brought.arguments(), options));
+  for (size_t i = 0; i < program.compiled.donation.size(); ++i) {
+    const bool donated = program.compiled.donation[i] != compile::Donation::kNone;
+    if (!donated || !brought.IsNew(i) || options.non_donatable.contains(static_cast<int>(i))) continue;
+    GW_RETURN_IF_ERROR(controller_.Donate(arguments[i]));
+  }
   for (size_t i = 0; i < result.outputs.size(); ++i) Name(request.results(static_cast<int>(i)), result.outputs[i]);
   Answer(id, absl::OkStatus());
   Named(request);

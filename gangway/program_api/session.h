@@ -71,6 +71,7 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   absl::Status Open(uint64_t id, const v1::Open& open);
   absl::Status Slice(uint64_t id, const v1::MakeSlice& request);
+  absl::Status FreeSlice(uint64_t id, const v1::FreeSlice& request);
   absl::Status Compile(uint64_t id, const v1::Compile& request);
   absl::Status Put(uint64_t id, const v1::Put& request);
   absl::Status MakeArray(const v1::Put& request);

@@ -15,8 +15,10 @@
     y = chain(x)                                 # one message; y is a future
     y.numpy()
 
-Inside a program, calling a compiled function records a node; outside it runs at once. `client.program.cond` and
-`client.program.while_loop` are decided at the controller, by values that never come to the client.
+Inside a program, calling a compiled function records a node; outside it runs at once. Its arguments may lie on any
+slice and be split in any way: they are brought where the function wants them, worker to worker. `client.program.cond`
+and `client.program.while_loop` are decided at the controller, by values that never come to the client; their branches
+and bodies may use values of the program around them. Numbers and arrays that a program names are put once and kept.
 
 `pipeline` and `mesh_split` are wrappers for composing parallelism (GSPMD, sections 3.2 and 3.3), plain JAX for every
 backend. `explain` says why a function communicates, `shardings` how completion lays it out, `simulate` how long it

@@ -1,5 +1,6 @@
 """Values on the cluster."""
 
+import jax
 import ml_dtypes
 import numpy as np
 
@@ -30,36 +31,85 @@ DTYPES = {
 }
 
 
+KINDS = (np.bool_, np.integer, np.floating, np.complexfloating)  # of numbers, each of which holds those before
+
+
+def kind_of(dtype):
+    """Its place in KINDS."""
+    return next(i for i, kind in enumerate(KINDS) if jax.dtypes.issubdtype(dtype, kind))
+
+
 class Array:
     """A value on the cluster, perhaps still to come. Freed when nobody holds it any more."""
 
     def __init__(self, client, shape, dtype):
+        self._deleted = False
         self.client = client
         self.number = client.new_number()
-        self.shape = tuple(shape)
-        self.dtype = np.dtype(dtype)
+        self.aval = jax.ShapeDtypeStruct(tuple(shape), np.dtype(dtype))
         self.sent = None  # the request that makes it
 
+    @property
+    def shape(self):
+        return self.aval.shape
+
+    @property
+    def dtype(self):
+        return self.aval.dtype
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    @property
+    def size(self):
+        return self.aval.size
+
+    @property
+    def nbytes(self):
+        return self.size * self.dtype.itemsize
+
     def block_until_ready(self):
-        self.client.send(wait={"arrays": [self.number]}).result()
+        self.client.send(wait={"arrays": [self.alive().number]}).result()
+        return self
+
+    def delete(self):
+        """Frees it now, rather than when nobody holds it any more."""
+        if not self._deleted:
+            self._deleted = True
+            self.client.throw_away(self.number)
+
+    def is_deleted(self):
+        return self._deleted
+
+    def alive(self):
+        """Itself; RuntimeError once it was deleted."""
+        if self._deleted:
+            raise RuntimeError(f"{self!r} has been deleted")
         return self
 
     def numpy(self):
         """The whole value."""
-        fetched = self.client.send(fetch={"array": self.number}).result().fetch
+        fetched = self.client.send(fetch={"array": self.alive().number}).result().fetch
         return np.frombuffer(fetched.value, DTYPES[fetched.dtype]).reshape(fetched.dims)
 
     def __array__(self, dtype=None, copy=None):
         return self.numpy().astype(dtype or self.dtype)
 
+    def item(self):
+        return self.numpy().item()
+
     def __float__(self):
-        return float(self.numpy())
+        return float(self.item())
 
     def __int__(self):
-        return int(self.numpy())
+        return int(self.item())
+
+    def __bool__(self):
+        return bool(self.item())
 
     def __repr__(self):
         return f"gangway.Array({self.number}, {self.dtype}{list(self.shape)})"
 
     def __del__(self):
-        self.client.throw_away(self.number)
+        self.delete()

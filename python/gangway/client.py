@@ -1,6 +1,7 @@
 """Connections, slices, compiled functions and arrays."""
 
 import itertools
+import math
 import os
 import threading
 
@@ -8,8 +9,8 @@ import jax
 import numpy as np
 
 from gangway import lowering
-from gangway.array import DTYPES, Array
-from gangway.program import Programs, Tracer
+from gangway.array import DTYPES, Array, kind_of
+from gangway.program import Programs, current_graph
 from gangway.wire import Connection, GangwayError
 
 
@@ -43,11 +44,12 @@ class Client:
         request = {"devices": devices, "policy": policy}
         if island is not None:
             request["island"] = island
-        return Slice(tuple(self.connection.ask(make_slice=request).make_slice.devices))
+        return Slice(self, tuple(self.connection.ask(make_slice=request).make_slice.devices))
 
-    def compile(self, function, slice, *examples):
-        """Compiles a function, jitted or not, for arguments like `examples` on the devices of a slice."""
-        lowered = lowering.lower(function, examples)
+    def compile(self, function, slice, *examples, **named):
+        """Compiles for the devices of a slice: a function, jitted or not, for arguments like `examples`, or what
+        jax.export made of one, which knows its arguments."""
+        lowered = lowering.lower(function, examples, named)
         number = next(self._numbers)
         answer = self.connection.ask(
             compile={"function": number, "artifact": lowered.artifact, "devices": slice.device_ids}
@@ -84,10 +86,24 @@ class Client:
 
 
 class Slice:
-    """Devices, by their numbers in the cluster."""
+    """Devices, by their numbers in the cluster. The session's until it is freed or the session ends."""
 
-    def __init__(self, device_ids):
+    def __init__(self, client, device_ids):
+        self.client = client
         self.device_ids = device_ids
+        self._freed = False
+
+    def free(self):
+        """Gives the devices back; what was compiled for them goes on."""
+        if not self._freed:
+            self.client.connection.ask(free_slice={"devices": self.device_ids})
+            self._freed = True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.free()
 
     def __len__(self):
         return len(self.device_ids)
@@ -97,6 +113,8 @@ class Slice:
 
     def mesh(self, **axes):
         """A mesh over the slice for jax.jit and shard_map: slice.mesh(data=2, model=2)."""
+        if math.prod(axes.values()) != len(self):
+            raise ValueError(f"a mesh of {' x '.join(map(str, axes.values()))} devices over a slice of {len(self)}")
         return jax.sharding.AbstractMesh(tuple(axes.values()), tuple(axes))
 
 
@@ -111,9 +129,9 @@ class Function:
         self._lowered = lowered
         self._parameters = list(compiled.parameters)
 
-    def flat_arguments(self, arguments):
+    def flat_arguments(self, arguments, named):
         """Those of the flat arguments that the compiled function takes."""
-        flat, tree = jax.tree.flatten((arguments, {}))
+        flat, tree = jax.tree.flatten((arguments, named))
         if tree != self._lowered.in_tree:
             raise TypeError(f"{self.name} was compiled for arguments like {self._lowered.in_tree}, got {tree}")
         return [flat[i] for i in self._lowered.kept]
@@ -125,32 +143,43 @@ class Function:
     def unflatten(self, results):
         return jax.tree.unflatten(self._lowered.out_tree, results)
 
-    def put(self, value, parameter):
-        """The value as this parameter wants it, spread over the slice."""
+    def parameter_aval(self, parameter):
         wanted = self._parameters[parameter]
-        value = np.asarray(value, DTYPES[wanted.dtype])
-        if list(value.shape) != list(wanted.dims):
-            raise TypeError(f"{self.name}: parameter {parameter} is of shape {list(wanted.dims)}, got {value.shape}")
+        return jax.ShapeDtypeStruct(tuple(wanted.dims), np.dtype(DTYPES[wanted.dtype]))
+
+    def put(self, value, parameter):
+        """The value as this parameter wants it, spread over the slice. TypeError unless it is of the same shape and of
+        the same or a simpler kind of number: an integer may become a float, a wide float a narrow one, as JAX has them.
+        """
+        wanted = self.parameter_aval(parameter)
+        value = np.asarray(value)
+        if value.shape != wanted.shape or kind_of(value.dtype) > kind_of(wanted.dtype):
+            given = f"{value.dtype}{list(value.shape)}"
+            raise TypeError(f"{self.name}: parameter {parameter} is {wanted.dtype}{list(wanted.shape)}, got {given}")
+        value = value.astype(wanted.dtype)
         array = Array(self.client, value.shape, value.dtype)
         array.sent = self.client.send(
             put={"array": array.number, "function": self.number, "parameter": parameter, "value": value.tobytes()}
         )
         return array
 
-    def __call__(self, *arguments):
-        flat = self.flat_arguments(arguments)
-        tracer = next((value for value in flat if isinstance(value, Tracer)), None)
-        if tracer is not None:
-            return self.unflatten(tracer.graph.call(self, flat))
+    def __call__(self, *arguments, **named):
+        flat = self.flat_arguments(arguments, named)
+        graph = current_graph()
+        if graph is not None:
+            return self.unflatten(graph.call(self, flat))
         arrays = [value if isinstance(value, Array) else self.put(value, i) for i, value in enumerate(flat)]
         results = [Array(self.client, aval.shape, aval.dtype) for aval in self.out_avals]
         sent = self.client.send(
             run={
                 "function": self.number,
-                "arguments": [array.number for array in arrays],
+                "arguments": [array.alive().number for array in arrays],
                 "results": [array.number for array in results],
             }
         )
         for result in results:
             result.sent = sent
         return self.unflatten(results)
+
+    def __repr__(self):
+        return f"gangway.Function({self.name} on {self.slice})"

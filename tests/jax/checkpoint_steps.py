@@ -37,11 +37,17 @@ def state(scale=1):
         "scalar": jnp.float32(3.5 * scale),
         "empty": jax.device_put(np.zeros((8, 0), np.float16), on(MESH, "data")),
         "count": 7,
+        "keys": jax.device_put(jax.random.split(jax.random.key(3, impl="rbg"), 8), on(MESH, "data")),
     }
 
 
 def differences(restored, expected):
-    same = jax.tree.map(lambda a, b: a.dtype == b.dtype and np.array_equal(a, b), restored, expected)
+    def equal(a, b):
+        if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
+            a, b = jax.random.key_data(a), jax.random.key_data(b)
+        return a.dtype == b.dtype and np.array_equal(a, b)
+
+    same = jax.tree.map(equal, restored, expected)
     return [jax.tree_util.keystr(path) for path, ok in jax.tree.leaves_with_path(same) if not ok]
 
 
@@ -118,7 +124,8 @@ def refuse(path):
         "shape": text(restore, path, {"w": shape((9,), np.int32)}),
         "type": text(restore, path, {"w": shape((8,), np.float32)}),
         "int4": text(save, path, {"w": value.astype(jnp.int4)}),
-        "key": text(save, path, {"w": jax.random.key(0)}),
+        "key": text(restore, path, {"w": jax.random.key(0)}),
+        "text": text(save, path, {"v": value, "w": "a word"}),
         "local": text(save, path, {"w": jax.device_put(np.ones(4), jax.local_devices(backend="cpu")[0])}),
         "none": text(save, path, {}),
     }

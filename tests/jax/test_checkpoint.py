@@ -125,7 +125,8 @@ def test_what_cannot_be_is_one_line(cluster, folder):
         "shape": "w is of shape (8,) there, (9,) is wanted",
         "type": "w is I32 there, float32 is wanted",
         "int4": "w is of type int4, which safetensors has not: convert it before",
-        "key": "save jax.random.key_data of it",
+        "key": "w is of shape (8,) there, (2,) is wanted",
+        "text": "w is no array: Value 'a word'",
         "local": "w is not on a Gangway server",
         "none": "the tree holds no arrays",
     }

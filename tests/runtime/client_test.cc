@@ -90,6 +90,27 @@ TEST_F(ClientTest, FunctionsRunOneByOneAndChained) {
   EXPECT_TRUE(ArraysBecome(2));
 }
 
+TEST_F(ClientTest, ArgumentsMayLieAnywhereAndSlicesGoBack) {
+  auto client = cluster_.Connect("test");
+  ASSERT_TRUE(client.ok());
+  const SliceRequest alone = {.devices = kDevices / 2, .island = {}, .policy = "first_fit"};
+  auto here = client->MakeSlice(alone), there = client->MakeSlice(alone);
+  ASSERT_TRUE(here.ok() && there.ok()) << here.status() << there.status();
+  EXPECT_FALSE(client->MakeSlice(alone).ok());
+  auto step = client->Compile(AllReduceAddOne(kDevices / 2), *here);  // x -> kDevices / 2 x + 1
+  auto far = client->Compile(AllReduceAddOne(kDevices / 2), *there);
+  ASSERT_TRUE(step.ok() && far.ok()) << step.status() << far.status();
+  auto x = step->Put(Literal::Scalar(DType::kF32, 1.0f), 0);
+  auto y = far->Call({(*step->Call({*x}))[0]});
+  ASSERT_TRUE(y.ok());
+  const float half = kDevices / 2;
+  EXPECT_EQ(*Read((*y)[0]), half * (half + 1) + 1);
+  EXPECT_EQ(client->FreeSlice(*here), absl::OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(client->FreeSlice(*here)));
+  EXPECT_EQ(*client->MakeSlice(alone), *here);
+  EXPECT_EQ(*Read((*step->Call({*x}))[0]), half + 1) << "what was compiled goes on";
+}
+
 TEST_F(ClientTest, DeviceValuesDecide) {
   auto client = cluster_.Connect("test");
   ASSERT_TRUE(client.ok());

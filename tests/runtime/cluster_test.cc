@@ -493,6 +493,17 @@ TEST_P(ClusterTest, BadRequestsAreErrors) {
   auto four = std::make_shared<const std::string>(4, 'x');
   const ArrayId odd = *On([&](Controller& c) { return c.MakeArray(session, mixed, {{four, {0}}, {four, {1}}}); });
   EXPECT_THAT(std::string(Execute(session, program, {odd}).status().message()), HasSubstr("has shards of s32[1]"));
+  // Shards of the right shape may be other parts of the array.
+  const ProgramId split = Compile(session, "elements=4|split", 0, 2);
+  ArraySpec turned = Scalar(Devices(0, 2));
+  turned.dims = {4};
+  turned.shard_dims = {DimVector{2}};
+  const auto mesh = std::make_shared<const Mesh>(*Mesh::Make({{"x", 2}}, {1, 0}));
+  turned.sharding = Sharding::Replicated(mesh, 1);
+  turned.sharding->dims[0].axes = {FullAxis(*mesh, 0)};
+  auto eight = std::make_shared<const std::string>(8, 'x');
+  const ArrayId other = *On([&](Controller& c) { return c.MakeArray(session, turned, {{eight, {0, 1}}}); });
+  EXPECT_THAT(std::string(Execute(session, split, {other}).status().message()), HasSubstr("it is split as"));
   // More than the parts hold would be read from what lies behind them.
   ArraySpec large = Scalar(Devices(0, 1));
   large.dims = {1 << 20};

@@ -17,9 +17,11 @@ absl::StatusOr<compile::CompiledProgram> CompileModelled(const std::string& arti
   program.num_partitions = options.num_partitions;
   program.executable = parts[0];
   int params = 1, outputs = 1, donated = -1, elements = -1;
+  bool split = false;
   for (const std::string& part : parts) {
     std::pair<std::string, std::string> pair = absl::StrSplit(part, absl::MaxSplits('=', 1));
     if (part == "refuse") return absl::UnimplementedError("instruction %refuse: not for me");
+    if (part == "split") split = true;
     if (pair.first == "name") program.name = pair.second;
     if (pair.first == "params" && !absl::SimpleAtoi(pair.second, &params)) return absl::InvalidArgumentError(part);
     if (pair.first == "donate" && !absl::SimpleAtoi(pair.second, &donated)) return absl::InvalidArgumentError(part);
@@ -32,7 +34,8 @@ absl::StatusOr<compile::CompiledProgram> CompileModelled(const std::string& arti
   }
   auto mesh = std::make_shared<const Mesh>(*Mesh::Make({{"x", options.num_partitions}}));
   const Shape shape(DType::kS32, elements < 0 ? DimVector{} : DimVector{elements});
-  const compile::ValueInfo value{shape, Sharding::Replicated(mesh, shape.rank()), "", {}};
+  compile::ValueInfo value{shape, Sharding::Replicated(mesh, shape.rank()), "", {}};
+  if (split) value.sharding.dims[0].axes = {FullAxis(*mesh, 0)};
   program.parameters.assign(params, value);
   program.outputs.assign(outputs, value);
   program.donation.assign(params, compile::Donation::kNone);

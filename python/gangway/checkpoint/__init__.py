@@ -15,7 +15,7 @@ import os
 import jax
 import numpy as np
 
-from gangway.checkpoint import calls, layout
+from gangway.checkpoint import calls, keys, layout
 from gangway.checkpoint.layout import CheckpointError
 
 __all__ = ["CheckpointError", "restore", "save"]
@@ -31,7 +31,7 @@ def save(path, tree):
     the caller's. CheckpointError names the array or the file.
     """
     path = _absolute(path)
-    names, arrays, _ = layout.flatten(tree)
+    names, arrays, _ = layout.flatten(keys.words(tree))
     if not arrays:
         raise CheckpointError(f"cannot save {path}: the tree holds no arrays")
     device = layout.device_list(arrays[0])[0]
@@ -60,7 +60,8 @@ def restore(path, like):
     on the default device. Shapes and element types are checked; what else the checkpoint holds is left alone.
     """
     path = _absolute(path)
-    names, targets, tree = layout.flatten(like)
+    described = keys.words(like)
+    names, targets, tree = layout.flatten(described)
     if not targets:
         return like
     with _named("restore", path):
@@ -73,9 +74,9 @@ def restore(path, like):
             for i, array in zip(numbers, calls.read_arrays(mesh, [f"{path}/{file}" for file in files], parts)):
                 results[i] = array
         jax.block_until_ready(results)
-    wanted = [getattr(target, "sharding", None) for target in jax.tree.leaves(like)]
+    wanted = [getattr(target, "sharding", None) for target in jax.tree.leaves(described)]
     results = [x if s is None or x.sharding == s else jax.device_put(x, s) for x, s in zip(results, wanted)]
-    return jax.tree.unflatten(tree, results)
+    return keys.wrap(jax.tree.unflatten(tree, results), like)
 
 
 def _absolute(path):

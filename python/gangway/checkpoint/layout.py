@@ -50,10 +50,11 @@ def flatten(tree):
 
 def _on_mesh(name, leaf):
     if not isinstance(leaf, jax.ShapeDtypeStruct):
-        leaf = jnp.asarray(leaf)
-    if jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
-        raise CheckpointError(f"{name} is of type {leaf.dtype}: save jax.random.key_data of it")
-    if np.dtype(leaf.dtype).name not in DTYPES:
+        try:
+            leaf = jnp.asarray(leaf)
+        except TypeError as error:
+            raise CheckpointError(f"{name} is no array: {error}") from error
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.extended) or np.dtype(leaf.dtype).name not in DTYPES:
         raise CheckpointError(f"{name} is of type {leaf.dtype}, which safetensors has not: convert it before")
     sharding = leaf.sharding or SingleDeviceSharding(jax.devices()[0])
     if isinstance(sharding, SingleDeviceSharding):

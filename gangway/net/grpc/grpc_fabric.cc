@@ -114,17 +114,13 @@ absl::Status GrpcFabric::Start(const std::string& listen, const Tls& tls) {
 }
 
 GrpcFabric::~GrpcFabric() {
-  Outbox outbox;
-  {
-    absl::MutexLock lock(&mutex_);
+  Change([&] {
     stopping_ = true;
     const absl::Status gone = absl::CancelledError("the data plane stops");
-    while (!peers_.empty()) Drop(peers_.begin()->first, gone);
+    DropAll(gone);
     End(mailbox_.EndAll(), gone);
     for (const auto& [reader, hearing] : readers_) outbox_.end.push_back(reader);
-    outbox = TakeOutbox();
-  }
-  Deliver(std::move(outbox));
+  });
   if (server_ != nullptr) server_->Shutdown(absl::ToChronoTime(absl::Now()));
   {
     absl::MutexLock lock(&mutex_);
@@ -147,9 +143,7 @@ absl::StatusOr<GrpcFabric::Peer> GrpcFabric::Parsed(std::string name, std::strin
 }
 
 void GrpcFabric::Connect(PeerId id, std::string name, std::string address) {
-  Outbox outbox;
-  {
-    absl::MutexLock lock(&mutex_);
+  Change([&] {
     if (auto it = peers_.find(id); it != peers_.end()) {
       if (it->second.address == address) return;
       Drop(id, absl::UnavailableError(absl::StrCat("worker ", it->second.name, " came back somewhere else")));
@@ -166,29 +160,7 @@ void GrpcFabric::Connect(PeerId id, std::string name, std::string address) {
       hearing = Hearing::kHeard;
       outbox_.go_on.push_back(reader);
     }
-    outbox = TakeOutbox();
-  }
-  Deliver(std::move(outbox));
-}
-
-void GrpcFabric::Disconnect(PeerId peer, const absl::Status& why) {
-  Outbox outbox;
-  {
-    absl::MutexLock lock(&mutex_);
-    Drop(peer, why);
-    outbox = TakeOutbox();
-  }
-  Deliver(std::move(outbox));
-}
-
-void GrpcFabric::DisconnectAll(const absl::Status& why) {
-  Outbox outbox;
-  {
-    absl::MutexLock lock(&mutex_);
-    while (!peers_.empty()) Drop(peers_.begin()->first, why);
-    outbox = TakeOutbox();
-  }
-  Deliver(std::move(outbox));
+  });
 }
 
 const std::shared_ptr<ParcelWriter>& GrpcFabric::Open(PeerId id, Peer& peer) {
@@ -212,28 +184,26 @@ const std::shared_ptr<ParcelWriter>& GrpcFabric::Open(PeerId id, Peer& peer) {
 }
 
 void GrpcFabric::OnWriterEnded(PeerId id, const ParcelWriter* writer, const absl::Status& why) {
-  Outbox outbox;
-  {
-    absl::MutexLock lock(&mutex_);
+  Change([&] {
     if (auto it = peers_.find(id); it != peers_.end() && it->second.writer.get() == writer) Break(id, why);
-    outbox = TakeOutbox();
-  }
-  Deliver(std::move(outbox));
+  });
   absl::MutexLock lock(&mutex_);
   CountStreams(-1);
 }
 
 void GrpcFabric::OnReaderEnded(const std::shared_ptr<ParcelReader>& reader) {
-  Outbox outbox;
-  {
-    absl::MutexLock lock(&mutex_);
+  Change([&] {
     auto it = readers_.find(reader);
     const bool heard = it != readers_.end() && it->second == Hearing::kHeard && Knows(*reader);
     if (it != readers_.end()) readers_.erase(it);
     if (heard) Break(reader->from(), absl::UnavailableError("it ended the connection"));
-    outbox = TakeOutbox();
-  }
-  Deliver(std::move(outbox));
+  });
+}
+
+std::vector<PeerId> GrpcFabric::Peers() const {
+  std::vector<PeerId> peers;
+  for (const auto& [id, peer] : peers_) peers.push_back(id);
+  return peers;
 }
 
 void GrpcFabric::Drop(PeerId id, const absl::Status& why) {
@@ -267,17 +237,17 @@ void GrpcFabric::Break(PeerId id, const absl::Status& why) {
 void GrpcFabric::EndOperations(PeerId peer, const absl::Status& why) {
   absl::erase_if(offers_, [&](auto& entry) {
     if (entry.second.peer != peer) return false;
-    outbox_.calls.emplace_back(std::move(entry.second.done), why);
+    Call(std::move(entry.second.done), why);
     return true;
   });
   absl::erase_if(takings_, [&](auto& entry) {
     if (entry.first.first != peer) return false;
-    outbox_.calls.emplace_back(std::move(entry.second.wanted.done), why);
+    Call(std::move(entry.second.wanted.done), why);
     return true;
   });
 }
 
-void GrpcFabric::Deliver(Outbox outbox) {
+void GrpcFabric::Deliver(ParcelOutbox outbox) {
   for (auto& [writer, why] : outbox.close) writer->Close(why);
   for (const auto& reader : outbox.end) reader->End();
   // When its peer does not hear it, the connection is over and the rest ends with that.

@@ -17,15 +17,9 @@ void GrpcFabric::Send(PeerId to, const ParcelLabel& label, const void* data, siz
   absl::Status status;
   {
     absl::MutexLock lock(&mutex_);
-    mailbox_.Note(label.subject);
     auto it = peers_.find(to);
-    if (stopping_) {
-      status = absl::CancelledError("the data plane stops");
-    } else if (it == peers_.end()) {
-      status = mailbox_.WhyUnknown(to);
-    } else if (const absl::Status* why = mailbox_.WhyGone(to, label.subject)) {
-      status = *why;
-    } else {
+    status = MaySend(to, label.subject, it != peers_.end());
+    if (status.ok()) {
       writer = Open(to, it->second);
       if (!eager) {
         frame.number = ++last_offer_;
@@ -35,17 +29,13 @@ void GrpcFabric::Send(PeerId to, const ParcelLabel& label, const void* data, siz
   }
   if (writer != nullptr) status = writer->Queue(frame, data);
   if (writer != nullptr && !status.ok()) {
-    Outbox outbox;
-    {
-      absl::MutexLock lock(&mutex_);
+    Change([&] {
       status = NotSent(to, label, *writer, status);
       if (auto offer = offers_.find(frame.number); offer != offers_.end()) {  // otherwise it ended with its peer
         done = std::move(offer->second.done);
         offers_.erase(offer);
       }
-      outbox = TakeOutbox();
-    }
-    Deliver(std::move(outbox));
+    });
   }
   if (done != nullptr) done(status);
 }
@@ -57,38 +47,6 @@ absl::Status GrpcFabric::NotSent(PeerId to, const ParcelLabel& label, const Parc
   if (absl::IsUnavailable(status) && it->second.writer.get() == &writer) Break(to, status);
   if (const absl::Status* why = mailbox_.WhyGone(to, label.subject)) return *why;
   return Annotate(status, absl::StrCat("sending to worker ", it->second.name));
-}
-
-void GrpcFabric::Receive(PeerId from, const ParcelLabel& label, void* data, size_t size, Done done) {
-  CountReceived(size);
-  Wanted wanted{data, size, std::move(done)};
-  Outbox outbox;
-  {
-    absl::MutexLock lock(&mutex_);
-    auto early = mailbox_.Receive(from, label, wanted);
-    if (!early.ok()) {
-      outbox_.calls.emplace_back(std::move(wanted.done), early.status());
-    } else if (early->has_value()) {
-      Fill(label, std::move(wanted), **early);
-    }
-    outbox = TakeOutbox();
-  }
-  Deliver(std::move(outbox));
-}
-
-void GrpcFabric::Abandon(uint64_t subject, const absl::Status& why) {
-  Outbox outbox;
-  {
-    absl::MutexLock lock(&mutex_);
-    End(mailbox_.Abandon(subject, why), why);
-    outbox = TakeOutbox();
-  }
-  Deliver(std::move(outbox));
-}
-
-void GrpcFabric::End(Box::Ended ended, const absl::Status& why) {
-  for (Done& done : ended.receives) outbox_.calls.emplace_back(std::move(done), why);
-  for (const Held& held : ended.parcels) Dispose(held);
 }
 
 bool GrpcFabric::Knows(const ParcelReader& reader) const {
@@ -106,18 +64,16 @@ GrpcFabric::Hearing GrpcFabric::Hear(const std::shared_ptr<ParcelReader>& reader
 ParcelReader::Next GrpcFabric::OnMessage(const std::shared_ptr<ParcelReader>& reader, const grpc::ByteBuffer& message) {
   ParcelFrames frames(message);
   while (!frames.AtEnd()) {
-    Outbox outbox;
-    {
-      absl::MutexLock lock(&mutex_);
-      const Hearing hearing = Hear(reader);
-      if (hearing == Hearing::kWaiting) return ParcelReader::Next::kWait;
-      if (hearing == Hearing::kDropped) return ParcelReader::Next::kRead;
+    Hearing hearing = Hearing::kDropped;
+    Change([&] {
+      hearing = Hear(reader);
+      if (hearing != Hearing::kHeard) return;
       absl::StatusOr<ParcelFrame> frame = frames.Next();
       const absl::Status status = frame.ok() ? On(reader->from(), *frame, frames) : frame.status();
       if (!status.ok()) Break(reader->from(), absl::Status(status.code(), absl::StrCat("it sent ", status.message())));
-      outbox = TakeOutbox();
-    }
-    Deliver(std::move(outbox));
+    });
+    if (hearing == Hearing::kWaiting) return ParcelReader::Next::kWait;
+    if (hearing == Hearing::kDropped) return ParcelReader::Next::kRead;
   }
   return ParcelReader::Next::kRead;
 }
@@ -125,7 +81,7 @@ ParcelReader::Next GrpcFabric::OnMessage(const std::shared_ptr<ParcelReader>& re
 absl::Status GrpcFabric::On(PeerId from, const ParcelFrame& frame, ParcelFrames& frames) {
   switch (frame.kind) {
     case FrameKind::kParcel: {
-      Held held{.from = from, .bytes = std::string(frame.size, '\0'), .size = frame.size};
+      HeldParcel held{.from = from, .bytes = std::string(frame.size, '\0'), .size = frame.size};
       frames.CopyTo(held.bytes.data(), held.bytes.size());
       OnParcel(frame.label, std::move(held));
       return absl::OkStatus();
@@ -143,11 +99,11 @@ absl::Status GrpcFabric::On(PeerId from, const ParcelFrame& frame, ParcelFrames&
   return absl::InternalError("a frame of no kind");
 }
 
-void GrpcFabric::OnParcel(const ParcelLabel& label, Held held) {
+void GrpcFabric::OnParcel(const ParcelLabel& label, HeldParcel held) {
   bool dropped = false;
   std::optional<Wanted> wanted = mailbox_.Arrive(held.from, label, held, &dropped);
   if (dropped) Dispose(held);
-  if (wanted.has_value()) Fill(label, *std::move(wanted), held);
+  if (wanted.has_value()) Fill(held.from, label, *std::move(wanted), held);
 }
 
 absl::Status GrpcFabric::OnPiece(PeerId from, const ParcelFrame& frame, ParcelFrames& frames) {
@@ -162,7 +118,7 @@ absl::Status GrpcFabric::OnPiece(PeerId from, const ParcelFrame& frame, ParcelFr
   frames.CopyTo(static_cast<char*>(taking.wanted.data) + taking.got, frame.size);
   taking.got += frame.size;
   if (taking.got < taking.wanted.size) return absl::OkStatus();
-  outbox_.calls.emplace_back(std::move(taking.wanted.done), absl::OkStatus());
+  Call(std::move(taking.wanted.done), absl::OkStatus());
   takings_.erase(it);
   return absl::OkStatus();
 }
@@ -173,19 +129,18 @@ void GrpcFabric::OnAnswer(PeerId from, const ParcelFrame& frame) {
   Offer offer = std::move(it->second);
   offers_.erase(it);
   if (frame.kind == FrameKind::kRefuse) {
-    outbox_.calls.emplace_back(std::move(offer.done), absl::OkStatus());
+    Call(std::move(offer.done), absl::OkStatus());
     return;
   }
   outbox_.gifts.emplace_back(Open(from, peers_.at(from)), Gift{frame.number, static_cast<const char*>(offer.data),
                                                                offer.size, std::move(offer.done)});
 }
 
-void GrpcFabric::Fill(const ParcelLabel& label, Wanted wanted, const Held& held) {
+void GrpcFabric::Fill(PeerId from, const ParcelLabel& label, Wanted wanted, const HeldParcel& held) {
   if (held.size != wanted.size) {
     Dispose(held);
-    outbox_.calls.emplace_back(std::move(wanted.done),
-                               absl::InvalidArgumentError(absl::StrCat("parcel ", label.ToString(), " has ", held.size,
-                                                                       " bytes, not ", wanted.size)));
+    Call(std::move(wanted.done), absl::InvalidArgumentError(absl::StrCat("parcel ", label.ToString(), " has ",
+                                                                         held.size, " bytes, not ", wanted.size)));
     return;
   }
   if (held.offered) {
@@ -193,10 +148,10 @@ void GrpcFabric::Fill(const ParcelLabel& label, Wanted wanted, const Held& held)
     return Answer(held.from, FrameKind::kTake, held.number);
   }
   if (held.size > 0) std::memcpy(wanted.data, held.bytes.data(), held.size);
-  outbox_.calls.emplace_back(std::move(wanted.done), absl::OkStatus());
+  Call(std::move(wanted.done), absl::OkStatus());
 }
 
-void GrpcFabric::Dispose(const Held& held) {
+void GrpcFabric::Dispose(const HeldParcel& held) {
   if (held.offered) Answer(held.from, FrameKind::kRefuse, held.number);
 }
 

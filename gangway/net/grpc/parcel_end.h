@@ -14,8 +14,7 @@
 #include "gangway/net/grpc/parcel_frame.h"
 #include "gangway/net/grpc/parcel_reader.h"
 #include "gangway/net/grpc/parcel_writer.h"
-#include "gangway/net/introduced_fabric.h"
-#include "gangway/net/mailbox.h"
+#include "gangway/net/mailbox_fabric.h"
 #include "gangway/net/tls.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/completion_queue.h"
@@ -24,9 +23,27 @@
 
 namespace gangway::net {
 
+// A parcel that came early: its bytes, or that they can be had.
+struct HeldParcel {
+  PeerId from;
+  std::string bytes = {};
+  bool offered = false;
+  uint64_t number = 0, size = 0;
+};
+
+// What is to be done once the lock is released, in this order.
+struct ParcelOutbox {
+  std::vector<std::pair<std::shared_ptr<ParcelWriter>, absl::Status>> close;
+  std::vector<std::shared_ptr<ParcelReader>> end;
+  std::vector<std::pair<std::shared_ptr<ParcelWriter>, ParcelFrame>> notes;
+  std::vector<std::pair<std::shared_ptr<ParcelWriter>, Gift>> gifts;
+  Calls calls;
+  std::vector<std::shared_ptr<ParcelReader>> go_on;
+};
+
 // Towards each peer there is a stream that this end calls and writes, from each one that the peer calls and writes. A
 // stream says which life of which end it comes from; until that life is connected it is not read.
-class GrpcFabric final : public IntroducedFabric {
+class GrpcFabric final : public MailboxFabric<HeldParcel, ParcelOutbox> {
  public:
   GrpcFabric() = default;
   absl::Status Start(const std::string& listen, const Tls& tls);
@@ -36,23 +53,11 @@ class GrpcFabric final : public IntroducedFabric {
 
   std::string address() const override;
   void Connect(PeerId peer, std::string name, std::string address) override;
-  void Disconnect(PeerId peer, const absl::Status& why) override;
-  void DisconnectAll(const absl::Status& why) override;
   void Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) override;
-  void Receive(PeerId from, const ParcelLabel& label, void* data, size_t size, Done done) override;
-  void Abandon(uint64_t subject, const absl::Status& why) override;
 
  private:
   struct Acceptor;
   struct Refusal;
-  // A parcel that came early: its bytes, or that they can be had.
-  struct Held {
-    PeerId from;
-    std::string bytes = {};
-    bool offered = false;
-    uint64_t number = 0, size = 0;
-  };
-  using Box = Mailbox<Held>;
   struct Peer {
     std::string name, address;
     std::string target, life, certificate;  // of its address
@@ -75,27 +80,17 @@ class GrpcFabric final : public IntroducedFabric {
     kHeard,
     kDropped,  // what comes is thrown away
   };
-  // What is to be done once the lock is released, in this order.
-  struct Outbox {
-    std::vector<std::pair<std::shared_ptr<ParcelWriter>, absl::Status>> close;
-    std::vector<std::shared_ptr<ParcelReader>> end, go_on;
-    std::vector<std::pair<std::shared_ptr<ParcelWriter>, ParcelFrame>> notes;
-    std::vector<std::pair<std::shared_ptr<ParcelWriter>, Gift>> gifts;
-    Calls calls;
-  };
-
   static absl::StatusOr<Peer> Parsed(std::string name, std::string address);
-  Outbox TakeOutbox() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return std::exchange(outbox_, {}); }
-  static void Deliver(Outbox outbox);
+  void Deliver(ParcelOutbox outbox) override ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The stream towards a peer, which begins with its first use.
   const std::shared_ptr<ParcelWriter>& Open(PeerId id, Peer& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Drop(PeerId peer, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Drop(PeerId peer, const absl::Status& why) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<PeerId> Peers() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A stream from or to it ended; a later subject begins another.
   void Break(PeerId peer, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndStreams(PeerId id, Peer& peer, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndOperations(PeerId peer, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void End(Box::Ended ended, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnWriterEnded(PeerId id, const ParcelWriter* writer, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   void CountStreams(int more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { quiet_ = (streams_ += more) == 0; }
@@ -107,13 +102,13 @@ class GrpcFabric final : public IntroducedFabric {
   Hearing Hear(const std::shared_ptr<ParcelReader>& reader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Knows(const ParcelReader& reader) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status On(PeerId from, const ParcelFrame& frame, ParcelFrames& frames) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnParcel(const ParcelLabel& label, Held held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnParcel(const ParcelLabel& label, HeldParcel held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status OnPiece(PeerId from, const ParcelFrame& frame, ParcelFrames& frames)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnAnswer(PeerId from, const ParcelFrame& frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A parcel and the receive that wants it.
-  void Fill(const ParcelLabel& label, Wanted wanted, const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Dispose(const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Fill(PeerId from, const ParcelLabel& label, Wanted wanted, const HeldParcel& held) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Dispose(const HeldParcel& held) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A frame could not be queued: the error of its parcel.
   absl::Status NotSent(PeerId to, const ParcelLabel& label, const ParcelWriter& writer, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -126,17 +121,13 @@ class GrpcFabric final : public IntroducedFabric {
   std::unique_ptr<grpc::Server> server_;
   std::thread thread_;  // takes events off the queue
 
-  absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   int streams_ ABSL_GUARDED_BY(mutex_) = 0;    // of which something may still run
   bool quiet_ ABSL_GUARDED_BY(mutex_) = true;  // there are none
   absl::flat_hash_map<PeerId, Peer> peers_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::shared_ptr<ParcelReader>, Hearing> readers_ ABSL_GUARDED_BY(mutex_);
-  Box mailbox_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, Offer> offers_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_offer_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<std::pair<PeerId, uint64_t>, Taking> takings_ ABSL_GUARDED_BY(mutex_);
-  Outbox outbox_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace gangway::net

@@ -6,8 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
-#include "gangway/net/introduced_fabric.h"
-#include "gangway/net/mailbox.h"
+#include "gangway/net/mailbox_fabric.h"
 
 namespace gangway::net {
 
@@ -20,16 +19,15 @@ struct InprocFabrics::Hub {
   absl::flat_hash_map<std::string, std::weak_ptr<End>> ends ABSL_GUARDED_BY(mutex);  // by address
 };
 
-class InprocFabrics::End final : public IntroducedFabric {
+struct InprocOutbox {
+  Calls calls;
+};
+
+class InprocFabrics::End final : public MailboxFabric<std::string, InprocOutbox> {
  public:
   End(std::shared_ptr<Hub> hub, std::string address) : hub_(std::move(hub)), address_(std::move(address)) {}
   ~End() override {
-    Mailbox<std::string>::Ended ended;
-    {
-      absl::MutexLock lock(&mutex_);
-      ended = mailbox_.EndAll();
-    }
-    Fail(ended, absl::CancelledError("the fabric is gone"));
+    Change([&] { MailboxFabric::End(mailbox_.EndAll(), absl::CancelledError("the fabric is gone")); });
   }
 
   std::string address() const override { return address_; }
@@ -39,23 +37,6 @@ class InprocFabrics::End final : public IntroducedFabric {
     peers_[peer] = {std::move(name), std::move(address)};
     mailbox_.Connected(peer);
   }
-  void Disconnect(PeerId peer, const absl::Status& why) override {
-    Mailbox<std::string>::Ended ended;
-    {
-      absl::MutexLock lock(&mutex_);
-      peers_.erase(peer);
-      ended = mailbox_.Disconnected(peer, why);
-    }
-    Fail(ended, why);
-  }
-  void DisconnectAll(const absl::Status& why) override {
-    std::vector<PeerId> all;
-    {
-      absl::MutexLock lock(&mutex_);
-      for (const auto& [id, peer] : peers_) all.push_back(id);
-    }
-    for (PeerId id : all) Disconnect(id, why);
-  }
 
   void Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) override {
     CountSent(size);
@@ -63,11 +44,9 @@ class InprocFabrics::End final : public IntroducedFabric {
     absl::Status gone;
     {
       absl::MutexLock lock(&mutex_);
-      if (auto it = peers_.find(to); it != peers_.end()) {
-        address = it->second.address;
-      } else {
-        gone = mailbox_.WhyUnknown(to);
-      }
+      auto it = peers_.find(to);
+      gone = MaySend(to, label.subject, it != peers_.end());
+      if (gone.ok()) address = it->second.address;
     }
     if (!gone.ok()) return done(gone);
     auto bytes = std::make_shared<std::string>(static_cast<const char*>(data), size);
@@ -88,27 +67,6 @@ class InprocFabrics::End final : public IntroducedFabric {
     done(absl::OkStatus());
   }
 
-  void Receive(PeerId from, const ParcelLabel& label, void* data, size_t size, Done done) override {
-    CountReceived(size);
-    Wanted wanted{data, size, std::move(done)};
-    absl::StatusOr<std::optional<std::string>> early;
-    {
-      absl::MutexLock lock(&mutex_);
-      early = mailbox_.Receive(from, label, wanted);
-    }
-    if (!early.ok()) return wanted.done(early.status());
-    if (early->has_value()) Fill(wanted, label, **early);
-  }
-
-  void Abandon(uint64_t subject, const absl::Status& why) override {
-    Mailbox<std::string>::Ended ended;
-    {
-      absl::MutexLock lock(&mutex_);
-      ended = mailbox_.Abandon(subject, why);
-    }
-    Fail(ended, why);
-  }
-
  private:
   struct Peer {
     std::string name;
@@ -116,31 +74,37 @@ class InprocFabrics::End final : public IntroducedFabric {
   };
 
   void Arrive(PeerId from, const ParcelLabel& label, std::string bytes) {
-    std::optional<Wanted> wanted;
-    {
+    Change([&] {
       bool dropped = false;
-      absl::MutexLock lock(&mutex_);
-      wanted = mailbox_.Arrive(from, label, bytes, &dropped);
-    }
-    if (wanted.has_value()) Fill(*wanted, label, bytes);
+      std::optional<Wanted> wanted = mailbox_.Arrive(from, label, bytes, &dropped);
+      if (wanted.has_value()) Fill(from, label, *std::move(wanted), bytes);
+    });
   }
-  static void Fill(const Wanted& wanted, const ParcelLabel& label, const std::string& bytes) {
+  void Fill(PeerId, const ParcelLabel& label, Wanted wanted, const std::string& bytes) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (bytes.size() != wanted.size) {
-      return wanted.done(absl::InvalidArgumentError(
-          absl::StrCat("parcel ", label.ToString(), " has ", bytes.size(), " bytes, not ", wanted.size)));
+      return Call(std::move(wanted.done),
+                  absl::InvalidArgumentError(
+                      absl::StrCat("parcel ", label.ToString(), " has ", bytes.size(), " bytes, not ", wanted.size)));
     }
     if (!bytes.empty()) std::memcpy(wanted.data, bytes.data(), bytes.size());
-    wanted.done(absl::OkStatus());
+    Call(std::move(wanted.done), absl::OkStatus());
   }
-  static void Fail(const Mailbox<std::string>::Ended& ended, const absl::Status& why) {
-    for (const Done& done : ended.receives) done(why);
+  void Dispose(const std::string&) override {}
+  void Deliver(InprocOutbox outbox) override { CallAll(std::move(outbox.calls)); }
+  void Drop(PeerId peer, const absl::Status& why) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    peers_.erase(peer);
+    MailboxFabric::End(mailbox_.Disconnected(peer, why), why);
+  }
+  std::vector<PeerId> Peers() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::vector<PeerId> peers;
+    for (const auto& [id, peer] : peers_) peers.push_back(id);
+    return peers;
   }
 
   const std::shared_ptr<Hub> hub_;
   const std::string address_;
-  absl::Mutex mutex_;
   absl::flat_hash_map<PeerId, Peer> peers_ ABSL_GUARDED_BY(mutex_);
-  Mailbox<std::string> mailbox_ ABSL_GUARDED_BY(mutex_);
 };
 
 InprocFabrics::InprocFabrics(Carry carry) : hub_(std::make_shared<Hub>(std::move(carry))) {}

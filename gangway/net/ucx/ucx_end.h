@@ -17,8 +17,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "gangway/net/introduced_fabric.h"
-#include "gangway/net/mailbox.h"
+#include "gangway/net/mailbox_fabric.h"
 #include "gangway/net/ucx/peer_memory.h"
 #include "gangway/net/ucx/ucx_fabric.h"
 
@@ -73,10 +72,14 @@ struct Held {
 // OK, or UNAVAILABLE with UCX's words for it.
 absl::Status ToStatus(ucs_status_t status, absl::string_view what);
 
+struct UcxOutbox {
+  Calls calls;
+};
+
 // UCX's objects belong to whoever holds the mutex; one thread waits for the network and moves it, while nobody else
 // does so (LookOut). Rendezvous keeps large parcels where they are until somebody receives them, so early parcels take
 // no memory here.
-class UcxFabric final : public IntroducedFabric {
+class UcxFabric final : public MailboxFabric<Held, UcxOutbox> {
  public:
   absl::Status Start(UcxReach reach);
   ~UcxFabric() override;
@@ -85,11 +88,7 @@ class UcxFabric final : public IntroducedFabric {
 
   std::string address() const override { return address_; }
   void Connect(PeerId peer, std::string name, std::string address) override;
-  void Disconnect(PeerId peer, const absl::Status& why) override;
-  void DisconnectAll(const absl::Status& why) override;
   void Send(PeerId to, const ParcelLabel& label, const void* data, size_t size, Done done) override;
-  void Receive(PeerId from, const ParcelLabel& label, void* data, size_t size, Done done) override;
-  void Abandon(uint64_t subject, const absl::Status& why) override;
   void LookOut(absl::FunctionRef<bool()> enough) override;
 
  private:
@@ -132,20 +131,18 @@ class UcxFabric final : public IntroducedFabric {
     absl::Status lost = absl::OkStatus();
     absl::Time end_by = absl::InfiniteFuture();
   };
-  using Box = Mailbox<Held>;
 
   std::unique_ptr<Peer> MakePeer(PeerId id, std::string name, std::string address);
   absl::Status Open(Peer& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Begins to move a parcel's data to where it is wanted.
-  void Fill(PeerId from, const ParcelLabel& label, Wanted wanted, const Held& held)
+  void Fill(PeerId from, const ParcelLabel& label, Wanted wanted, const Held& held) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Data that is there, or the error that it has another size.
   void CopyTo(Wanted wanted, const ParcelLabel& label, const void* data, size_t size)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Data that was promised, of the size wanted.
   void Pull(PeerId from, Wanted wanted, void* promise) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Dispose(const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void End(Box::Ended ended, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Dispose(const Held& held) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Deliver(UcxOutbox outbox) override ABSL_LOCKS_EXCLUDED(mutex_) { CallAll(std::move(outbox.calls)); }
   // Sends a parcel's data, or fails: the error is returned and `done` left alone.
   absl::Status SendData(Peer& peer, const ParcelLabel& label, const void* data, size_t size, Done& done)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -161,7 +158,8 @@ class UcxFabric final : public IntroducedFabric {
   void Finish(Operation* operation, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends those of lost peers that UCX has not ended by `now`.
   void EndLost(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Drop(PeerId peer, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Drop(PeerId peer, const absl::Status& why) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<PeerId> Peers() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Its connection is gone; a later subject makes another.
   void Break(PeerId peer, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends what is under way with it and forgets it.
@@ -169,7 +167,7 @@ class UcxFabric final : public IntroducedFabric {
   ucs_status_t OnParcel(const Header& header, void* data, size_t size, uint64_t attributes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnOffer(const Offer& offer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Calls TakeCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return std::exchange(calls_, {}); }
+  Calls TakeCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return std::exchange(outbox_.calls, {}); }
   // Whether something is on its way.
   bool Awaits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !under_way_.empty() || !offered_.empty() || !readings_.empty() || mailbox_.awaited() > 0;
@@ -198,17 +196,14 @@ class UcxFabric final : public IntroducedFabric {
 
   std::string address_;
   int event_fd_ = -1;
-  absl::Mutex mutex_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool lookout_ ABSL_GUARDED_BY(mutex_) = false;  // a thread of somebody else moves the network meanwhile
   absl::Time leased_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // one did, and is expected back by then
-  absl::CondVar handed_back_;  // neither holds any longer
+  absl::CondVar handed_back_;                                               // neither holds any longer
   absl::flat_hash_map<PeerId, std::unique_ptr<Peer>> peers_ ABSL_GUARDED_BY(mutex_);
   // Their endpoints' callbacks may still name them.
   std::vector<std::unique_ptr<Peer>> former_peers_ ABSL_GUARDED_BY(mutex_);
-  Box mailbox_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<Operation*> under_way_ ABSL_GUARDED_BY(mutex_);
   size_t lost_ ABSL_GUARDED_BY(mutex_) = 0;  // of these
   // Operations of peers that are gone; UCX may still call back for them.
@@ -220,7 +215,6 @@ class UcxFabric final : public IntroducedFabric {
   // The peer that is read from while nothing is locked, and its loss meanwhile.
   PeerId reading_from_ ABSL_GUARDED_BY(mutex_){-1};
   absl::Status reading_lost_ ABSL_GUARDED_BY(mutex_);
-  Calls calls_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

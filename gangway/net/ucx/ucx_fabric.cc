@@ -97,9 +97,7 @@ UcxFabric::~UcxFabric() {
       stopping_ = true;
       const absl::Status gone = absl::CancelledError("the data plane stops");
       End(mailbox_.EndAll(), gone);
-      std::vector<PeerId> peers;
-      for (const auto& [id, peer] : peers_) peers.push_back(id);
-      for (PeerId id : peers) Drop(id, gone);
+      DropAll(gone);
       calls = TakeCalls();
       ucp_worker_signal(worker_);
       handed_back_.Signal();
@@ -153,38 +151,20 @@ std::unique_ptr<UcxFabric::Peer> UcxFabric::MakePeer(PeerId id, std::string name
 }
 
 void UcxFabric::Connect(PeerId id, std::string name, std::string address) {
-  Calls calls;
-  {
-    absl::MutexLock lock(&mutex_);
+  Change([&] {
     if (auto it = peers_.find(id); it != peers_.end()) {
       if (it->second->address == address) return;
       Drop(id, absl::UnavailableError(absl::StrCat("worker ", it->second->name, " came back somewhere else")));
     }
     peers_[id] = MakePeer(id, std::move(name), std::move(address));
     mailbox_.Connected(id);
-    calls = TakeCalls();
-  }
-  CallAll(std::move(calls));
+  });
 }
 
-void UcxFabric::Disconnect(PeerId peer, const absl::Status& why) {
-  Calls calls;
-  {
-    absl::MutexLock lock(&mutex_);
-    Drop(peer, why);
-    calls = TakeCalls();
-  }
-  CallAll(std::move(calls));
-}
-
-void UcxFabric::DisconnectAll(const absl::Status& why) {
-  Calls calls;
-  {
-    absl::MutexLock lock(&mutex_);
-    while (!peers_.empty()) Drop(peers_.begin()->first, why);
-    calls = TakeCalls();
-  }
-  CallAll(std::move(calls));
+std::vector<PeerId> UcxFabric::Peers() const {
+  std::vector<PeerId> peers;
+  for (const auto& [id, peer] : peers_) peers.push_back(id);
+  return peers;
 }
 
 void UcxFabric::Drop(PeerId id, const absl::Status& why) {
@@ -223,12 +203,12 @@ void UcxFabric::Close(PeerId id, const absl::Status& why) {
   if (lost_ > 0) ucp_worker_signal(worker_);
   absl::erase_if(offered_, [&](auto& entry) {
     if (entry.second.peer != id) return false;
-    calls_.emplace_back(std::move(entry.second.done), why);
+    Call(std::move(entry.second.done), why);
     return true;
   });
   std::erase_if(readings_, [&](Reading& reading) {
     if (reading.from != id) return false;
-    calls_.emplace_back(std::move(reading.wanted.done), why);
+    Call(std::move(reading.wanted.done), why);
     return true;
   });
   if (reading_from_ == id) reading_lost_ = why;
@@ -266,7 +246,7 @@ void UcxFabric::EndLost(absl::Time now) {
     under_way_.erase(operation);
     given_up_.insert(operation);
     --lost_;
-    calls_.emplace_back(std::exchange(operation->done, nullptr), operation->lost);
+    Call(std::exchange(operation->done, nullptr), operation->lost);
   }
 }
 
@@ -279,7 +259,7 @@ void UcxFabric::Progress() {
       absl::MutexLock lock(&mutex_);
       while (LookedAfter()) handed_back_.WaitWithTimeout(&mutex_, kLease);
       if (stopping_) return;
-      while (calls_.empty() && ucp_worker_progress(worker_) > 0) moved = true;
+      while (outbox_.calls.empty() && ucp_worker_progress(worker_) > 0) moved = true;
       ForgetClosed();
       EndLost(absl::Now());
       calls = TakeCalls();
@@ -314,7 +294,7 @@ void UcxFabric::LookOut(absl::FunctionRef<bool()> enough) {
     const bool leaves = enough();
     {
       absl::MutexLock lock(&mutex_);
-      while (calls_.empty() && ucp_worker_progress(worker_) > 0) moved = true;
+      while (outbox_.calls.empty() && ucp_worker_progress(worker_) > 0) moved = true;
       if (lost_ > 0) EndLost(absl::Now());
       calls = TakeCalls();
       now = absl::Now();

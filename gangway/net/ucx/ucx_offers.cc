@@ -75,7 +75,7 @@ void UcxFabric::OnTaken(const Taken& taken) {
     peer.memory.reset();  // it will not be able to read the next ones either
     status = SendData(peer, offered.label, offered.data, offered.size, offered.done);
   }
-  if (offered.done != nullptr) calls_.emplace_back(std::move(offered.done), status);
+  if (offered.done != nullptr) Call(std::move(offered.done), status);
 }
 
 bool UcxFabric::ReadSome() {
@@ -96,21 +96,17 @@ bool UcxFabric::ReadSome() {
                                                                 static_cast<char*>(reading.wanted.data) + reading.read,
                                                                 size, offer.guard_address, offer.guard)
                                                  : absl::PermissionDeniedError("its memory cannot be read");
-  Calls calls;
-  {
-    absl::MutexLock lock(&mutex_);
+  Change([&] {
     reading_from_ = PeerId(-1);
     reading.read += size;
     if (!reading_lost_.ok()) {
-      calls_.emplace_back(std::move(reading.wanted.done), reading_lost_);
+      Call(std::move(reading.wanted.done), reading_lost_);
     } else if (status.ok() && reading.read < offer.size) {
       readings_.push_front(std::move(reading));
     } else {
       EndReading(std::move(reading), status);
     }
-    calls = TakeCalls();
-  }
-  CallAll(std::move(calls));
+  });
   return true;
 }
 
@@ -118,13 +114,13 @@ void UcxFabric::EndReading(Reading reading, const absl::Status& status) {
   const Header& header = reading.offer.header;
   if (!absl::IsPermissionDenied(status)) {
     Answer(reading.from, reading.offer.number, /*send=*/false);
-    calls_.emplace_back(std::move(reading.wanted.done), status);
+    Call(std::move(reading.wanted.done), status);
     return;
   }
   // It is waited for again: the data will come by the usual way.
   auto early = mailbox_.Receive(reading.from, header.label, reading.wanted);
   Answer(reading.from, reading.offer.number, /*send=*/early.ok());
-  if (!early.ok()) calls_.emplace_back(std::move(reading.wanted.done), early.status());
+  if (!early.ok()) Call(std::move(reading.wanted.done), early.status());
 }
 
 ucs_status_t UcxFabric::OfferCallback(void* self, const void* header, size_t header_size, void*, size_t,

@@ -19,18 +19,12 @@ void UcxFabric::Send(PeerId to, const ParcelLabel& label, const void* data, size
   absl::Status status;
   {
     absl::MutexLock lock(&mutex_);
-    mailbox_.Note(label.subject);
     auto it = peers_.find(to);
-    if (stopping_) {
-      status = absl::CancelledError("the data plane stops");
-    } else if (it == peers_.end()) {
-      status = mailbox_.WhyUnknown(to);
-    } else if (const absl::Status* why = mailbox_.WhyGone(to, label.subject)) {
-      status = *why;
-    } else if (size >= kOffered && it->second->memory.has_value()) {
-      status = SendOffer(*it->second, label, data, size, done);
-    } else {
-      status = SendData(*it->second, label, data, size, done);
+    status = MaySend(to, label.subject, it != peers_.end());
+    if (status.ok()) {
+      const bool offers = size >= kOffered && it->second->memory.has_value();
+      status =
+          offers ? SendOffer(*it->second, label, data, size, done) : SendData(*it->second, label, data, size, done);
     }
   }
   if (done != nullptr) done(status);
@@ -52,38 +46,6 @@ absl::Status UcxFabric::SendData(Peer& peer, const ParcelLabel& label, const voi
   under_way_.insert(operation.release());
   ucp_worker_signal(worker_);  // there is something to move
   return absl::OkStatus();
-}
-
-void UcxFabric::Receive(PeerId from, const ParcelLabel& label, void* data, size_t size, Done done) {
-  CountReceived(size);
-  Wanted wanted{data, size, std::move(done)};
-  Calls calls;
-  {
-    absl::MutexLock lock(&mutex_);
-    auto early = mailbox_.Receive(from, label, wanted);
-    if (!early.ok()) {
-      calls_.emplace_back(std::move(wanted.done), early.status());
-    } else if (early->has_value()) {
-      Fill(from, label, std::move(wanted), **early);
-    }
-    calls = TakeCalls();
-  }
-  CallAll(std::move(calls));
-}
-
-void UcxFabric::Abandon(uint64_t subject, const absl::Status& why) {
-  Calls calls;
-  {
-    absl::MutexLock lock(&mutex_);
-    End(mailbox_.Abandon(subject, why), why);
-    calls = TakeCalls();
-  }
-  CallAll(std::move(calls));
-}
-
-void UcxFabric::End(Box::Ended ended, const absl::Status& why) {
-  for (Done& done : ended.receives) calls_.emplace_back(std::move(done), why);
-  for (const Held& held : ended.parcels) Dispose(held);
 }
 
 void UcxFabric::Dispose(const Held& held) {
@@ -112,7 +74,7 @@ void UcxFabric::CopyTo(Wanted wanted, const ParcelLabel& label, const void* data
   } else if (size > 0) {
     std::memcpy(wanted.data, data, size);
   }
-  calls_.emplace_back(std::move(wanted.done), status);
+  Call(std::move(wanted.done), status);
 }
 
 void UcxFabric::Pull(PeerId from, Wanted wanted, void* promise) {
@@ -136,7 +98,7 @@ void UcxFabric::Finish(Operation* operation, const absl::Status& status) {
   given_up_.erase(operation);
   if (under_way_.erase(operation) > 0) {
     if (!operation->lost.ok()) --lost_;
-    calls_.emplace_back(std::move(operation->done), operation->lost.ok() ? status : operation->lost);
+    Call(std::move(operation->done), operation->lost.ok() ? status : operation->lost);
   }
   delete operation;
 }

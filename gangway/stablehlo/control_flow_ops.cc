@@ -14,26 +14,27 @@ using hlo::Computation;
 using hlo::Instruction;
 using hlo::Opcode;
 
-std::vector<Instruction*> CapturedValues(OpContext& context, const Captures& captures) {
+absl::StatusOr<std::vector<Instruction*>> CapturedValues(OpContext& context, const Captures& captures) {
   std::vector<Instruction*> values;
-  for (ValueId value : captures.values) values.push_back(context.program().Find(value));
+  for (ValueId value : captures.values) {
+    values.push_back(context.program().Find(value));
+    if (values.back() == nullptr) return OpContext::Error("its region uses an undefined value");
+  }
   return values;
 }
 
-// A region as a computation of one tuple: first the region's own arguments, then the captured values.
+// A region as a computation of one tuple: first the region's own arguments, then values from outside.
 class TupleRegion {
  public:
-  // `parameter_name`d tuple of `shape`.
-  TupleRegion(OpContext& context, size_t region, absl::string_view name)
-      : context_(context), region_(region), scope_(context.Inner()), overlay_(context.program()) {
+  TupleRegion(OpContext& context, size_t region, absl::string_view name, const std::vector<ValueId>& outside)
+      : context_(context), region_(region), outside_(outside), scope_(context.Inner()), overlay_(context.program()) {
     scope_.computation = context.program().module().AddComputation(std::string(name));
   }
 
   // Converts the body. Its results come back; further instructions go into scope().computation.
   absl::StatusOr<std::vector<Instruction*>> Convert(const Shape& tuple) {
     GW_ASSIGN_OR_RETURN(const bytecode::Block* block, Translation::SingleBlock(context_.op().op().regions[region_]));
-    const Captures& captures = context_.program().CapturesOf(context_.op().op());
-    if (block->arguments.count + captures.values.size() != tuple.tuple().size()) {
+    if (block->arguments.count + outside_.size() != tuple.tuple().size()) {
       return OpContext::Error(absl::StrCat("region ", region_, " has ", block->arguments.count, " arguments"));
     }
     GW_ASSIGN_OR_RETURN(OpContext inside, OpContext::Make(context_.program(), scope_, context_.op()));
@@ -44,10 +45,10 @@ class TupleRegion {
       if (i < block->arguments.count) {
         context_.program().Define(block->arguments[static_cast<uint32_t>(i)], elements_[i]);
       } else {
-        overlay_.Set(captures.values[i - block->arguments.count], elements_[i]);
+        overlay_.Set(outside_[i - block->arguments.count], elements_[i]);
       }
     }
-    for (ValueId value : captures.constants) {
+    for (ValueId value : context_.program().CapturesOf(context_.op().op(), region_).constants) {
       GW_ASSIGN_OR_RETURN(Instruction * constant,
                           context_.program().EmitConstant(*context_.program().ConstantDefining(value), scope_));
       overlay_.Set(value, constant);
@@ -62,13 +63,14 @@ class TupleRegion {
  private:
   OpContext& context_;
   size_t region_;
+  const std::vector<ValueId>& outside_;
   Scope scope_;
   ValueOverlay overlay_;
   std::vector<Instruction*> elements_;
 };
 
 absl::StatusOr<Computation*> WhileCondition(OpContext& context, const Shape& state) {
-  TupleRegion region(context, 0, "condition");
+  TupleRegion region(context, 0, "condition", context.program().CapturesOf(context.op().op()).values);
   GW_ASSIGN_OR_RETURN(std::vector<Instruction*> results, region.Convert(state));
   if (results.size() != 1) return OpContext::Error("the condition does not return one value");
   region.scope().computation->set_root(results.front());
@@ -76,7 +78,7 @@ absl::StatusOr<Computation*> WhileCondition(OpContext& context, const Shape& sta
 }
 
 absl::StatusOr<Computation*> WhileBody(OpContext& context, const Shape& state) {
-  TupleRegion region(context, 1, "body");
+  TupleRegion region(context, 1, "body", context.program().CapturesOf(context.op().op()).values);
   GW_ASSIGN_OR_RETURN(std::vector<Instruction*> results, region.Convert(state));
   const size_t carried = context.result_shapes().size();
   if (results.size() != carried) return OpContext::Error("the body does not return what the loop carries");
@@ -93,10 +95,8 @@ absl::Status While(OpContext& context) {
   }
   const Captures& captures = context.program().CapturesOf(context.op().op());
   std::vector<Instruction*> elements = context.operands();
-  for (Instruction* value : CapturedValues(context, captures)) {
-    if (value == nullptr) return OpContext::Error("its region uses an undefined value");
-    elements.push_back(value);
-  }
+  GW_ASSIGN_OR_RETURN(const std::vector<Instruction*> values, CapturedValues(context, captures));
+  elements.insert(elements.end(), values.begin(), values.end());
   Instruction* init = context.EmitTuple(std::move(elements));
   GW_ASSIGN_OR_RETURN(Computation * condition, WhileCondition(context, init->shape()));
   GW_ASSIGN_OR_RETURN(Computation * body, WhileBody(context, init->shape()));
@@ -112,7 +112,7 @@ absl::Status While(OpContext& context) {
 }
 
 absl::StatusOr<Computation*> Branch(OpContext& context, size_t index, const Shape& operand) {
-  TupleRegion region(context, index, "branch");
+  TupleRegion region(context, index, "branch", context.program().CapturesOf(context.op().op(), index).values);
   GW_ASSIGN_OR_RETURN(std::vector<Instruction*> results, region.Convert(operand));
   if (results.size() != context.result_shapes().size()) {
     return OpContext::Error(absl::StrCat("branch ", index, " does not return the op's results"));
@@ -132,15 +132,12 @@ absl::StatusOr<Computation*> Branch(OpContext& context, size_t index, const Shap
 absl::Status Conditional(OpContext& context) {
   const size_t branches = context.op().op().regions.size();
   if (branches == 0) return OpContext::Error("no branches");
-  const Captures& captures = context.program().CapturesOf(context.op().op());
-  std::vector<Instruction*> values = CapturedValues(context, captures);
-  for (Instruction* value : values) {
-    if (value == nullptr) return OpContext::Error("its region uses an undefined value");
-  }
-  Instruction* operand = context.EmitTuple(std::move(values));
   std::vector<Instruction*> operands = {context.operand(0)};
   std::vector<Computation*> called;
   for (size_t i = 0; i < branches; ++i) {
+    GW_ASSIGN_OR_RETURN(std::vector<Instruction*> values,
+                        CapturedValues(context, context.program().CapturesOf(context.op().op(), i)));
+    Instruction* operand = context.EmitTuple(std::move(values));
     GW_ASSIGN_OR_RETURN(Computation * branch, Branch(context, i, operand->shape()));
     called.push_back(branch);
     operands.push_back(operand);

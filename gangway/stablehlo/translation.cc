@@ -217,20 +217,32 @@ absl::StatusOr<std::vector<hlo::Instruction*>> Translation::ConvertBlock(const B
   return absl::InvalidArgumentError("a block ends without a return");
 }
 
+Captures Translation::CapturesBy(absl::Span<const bytecode::Region> regions, uint32_t first_inner_value) const {
+  std::vector<ValueId> uses;
+  absl::flat_hash_set<ValueId> seen;
+  for (const bytecode::Region& region : regions) {
+    for (const Block& block : region.blocks) {
+      for (const Operation& inner : block.operations) AddUses(inner, first_inner_value, uses, seen);
+    }
+  }
+  Captures captures;
+  for (ValueId value : uses) {
+    (constants_.contains(value) ? captures.constants : captures.values).push_back(value);
+  }
+  return captures;
+}
+
 const Captures& Translation::CapturesOf(const Operation& op) {
   std::unique_ptr<Captures>& captures = captures_[&op];
+  if (captures == nullptr) captures = std::make_unique<Captures>(CapturesBy(op.regions, op.first_inner_value));
+  return *captures;
+}
+
+const Captures& Translation::CapturesOf(const Operation& op, size_t region) {
+  std::unique_ptr<Captures>& captures = captures_of_regions_[&op.regions[region]];
   if (captures == nullptr) {
-    captures = std::make_unique<Captures>();
-    std::vector<ValueId> uses;
-    absl::flat_hash_set<ValueId> seen;
-    for (const bytecode::Region& region : op.regions) {
-      for (const Block& block : region.blocks) {
-        for (const Operation& inner : block.operations) AddUses(inner, op.first_inner_value, uses, seen);
-      }
-    }
-    for (ValueId value : uses) {
-      (constants_.contains(value) ? captures->constants : captures->values).push_back(value);
-    }
+    captures =
+        std::make_unique<Captures>(CapturesBy(absl::MakeConstSpan(&op.regions[region], 1), op.first_inner_value));
   }
   return *captures;
 }

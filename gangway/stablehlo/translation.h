@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "gangway/hlo/module.h"
 #include "gangway/stablehlo/bytecode/artifact.h"
 #include "gangway/stablehlo/elements.h"
@@ -68,7 +69,9 @@ class Translation {
   absl::StatusOr<std::vector<hlo::Instruction*>> ConvertBlock(const bytecode::Block& block, const Scope& scope);
   // The single block of a region.
   static absl::StatusOr<const bytecode::Block*> SingleBlock(const bytecode::Region& region);
+  // By all regions of the operation, and by one.
   const Captures& CapturesOf(const bytecode::Operation& op);
+  const Captures& CapturesOf(const bytecode::Operation& op, size_t region);
   // Emits a constant operation's value.
   absl::StatusOr<hlo::Instruction*> EmitConstant(const bytecode::Operation& op, const Scope& scope);
   const bytecode::Operation* ConstantDefining(bytecode::ValueId value) const;
@@ -85,6 +88,7 @@ class Translation {
   void Pay(const Shape& shape) { spent_ += 1 + LeafCount(shape); }
 
  private:
+  Captures CapturesBy(absl::Span<const bytecode::Region> regions, uint32_t first_inner_value) const;
   absl::Status ReadModuleAttributes(const OpView& module);
   absl::Status CollectTopLevel(const bytecode::Block& block);
   void CollectConstantsAndUses(const bytecode::Operation& op);
@@ -103,6 +107,7 @@ class Translation {
   absl::flat_hash_map<bytecode::ValueId, const bytecode::Operation*> constants_;
   absl::flat_hash_map<bytecode::AttributeId, std::shared_ptr<const DenseLiteral>> literals_;
   absl::flat_hash_map<const bytecode::Operation*, std::unique_ptr<Captures>> captures_;
+  absl::flat_hash_map<const bytecode::Region*, std::unique_ptr<Captures>> captures_of_regions_;
   int64_t spent_ = 0;
   int64_t budget_ = 0;
 };

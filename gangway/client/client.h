@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -133,11 +135,14 @@ class ProgramBuilder {
   absl::Status Check(absl::Span<const Value> values) const;
   // The values the last node makes, on these devices.
   std::vector<Value> Results(size_t count, const std::optional<Slice>& on);
+  // The value on the function's devices, copied there once for all functions of that slice.
+  Value CopyFor(Value value, const Function& function, int parameter);
   // Where the first result of a branch or body is.
   static std::optional<Slice> DevicesOf(const ProgramBuilder& inner);
 
   std::unique_ptr<v1::Graph> graph_;
-  std::vector<std::optional<Slice>> devices_;  // by value; absent: an input nobody has used
+  std::vector<std::optional<Slice>> devices_;                 // by value; absent: an input nobody has used
+  std::map<std::pair<int, std::vector<int>>, Value> copies_;  // by value and devices
 };
 
 enum class Dispatch {

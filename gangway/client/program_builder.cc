@@ -48,17 +48,22 @@ absl::StatusOr<std::vector<Value>> ProgramBuilder::Call(const Function& function
   for (size_t i = 0; i < local.size(); ++i) {
     std::optional<Slice>& on = devices_[local[i].index];
     if (!on.has_value()) on = function.slice();
-    if (*on == function.slice()) continue;
-    v1::Node* copy = graph_->add_nodes();
-    copy->mutable_copy()->set_function(function.number_);
-    copy->mutable_copy()->set_parameter(static_cast<int>(i));
-    copy->add_arguments(local[i].index);
-    local[i] = Results(1, function.slice())[0];
+    if (*on != function.slice()) local[i] = CopyFor(local[i], function, static_cast<int>(i));
   }
   v1::Node* call = graph_->add_nodes();
   call->set_call(function.number_);
   for (Value argument : local) call->add_arguments(argument.index);
   return Results(function.results().size(), function.slice());
+}
+
+Value ProgramBuilder::CopyFor(Value value, const Function& function, int parameter) {
+  auto [it, is_new] = copies_.try_emplace({value.index, function.slice().devices});
+  if (!is_new) return it->second;
+  v1::Node* copy = graph_->add_nodes();
+  copy->mutable_copy()->set_function(function.number_);
+  copy->mutable_copy()->set_parameter(parameter);
+  copy->add_arguments(value.index);
+  return it->second = Results(1, function.slice())[0];
 }
 
 absl::StatusOr<std::vector<Value>> ProgramBuilder::Cond(Value predicate, const ProgramBuilder& then,

@@ -14,8 +14,8 @@ using hlo::Computation;
 using hlo::Instruction;
 using hlo::Opcode;
 
-// Larger ones gain nothing from sharing a message and would wait for each other.
-constexpr int64_t kMaxCombinedBytes = int64_t{16} << 20;
+// Larger ones gain nothing from sharing a message, would wait for each other and be in memory together.
+constexpr int64_t kMaxCombinedBytes = int64_t{2} << 20;
 
 bool IsCandidate(const Instruction& instruction) {
   if (instruction.opcode() != Opcode::kAllReduce && instruction.opcode() != Opcode::kAllGather) return false;

@@ -58,6 +58,25 @@ ENTRY e {
   EXPECT_EQ(Outcome(execution.done), absl::OkStatus());
 }
 
+// However a compiler lays out what it folds.
+TEST_P(ExecuteTest, ConstantsAreFoldedInTheirOrder) {
+  Start(1);
+  auto program = Compile(R"(HloModule constants
+ENTRY e {
+  c = f32[2,2,3]{2,1,0} constant({ { {1, 2, 3}, {4, 5, 6} }, { {7, 8, 9}, {10, 11, 12} } })
+  t = f32[3,2,2]{2,1,0} transpose(c), dimensions={2,0,1}
+  n = f32[3,2,2]{2,1,0} negate(t)
+  m = f32[2,3]{1,0} constant({ {1, 2, 3}, {4, 5, 6} })
+  i = s32[2,1]{1,0} constant({ {2}, {0} })
+  g = f32[2,2]{1,0} gather(m, i), offset_dims={0}, collapsed_slice_dims={1}, start_index_map={1}, index_vector_dim=1, slice_sizes={2,1}
+  h = f32[2,2]{1,0} negate(g)
+  ROOT r = (f32[3,2,2]{2,1,0}, f32[2,2]{1,0}) tuple(n, h)
+})");
+  Execution execution = program->Execute(device(0), {}, {});
+  EXPECT_THAT(Get<float>(execution.outputs[0]), ElementsAre(-1, -4, -7, -10, -2, -5, -8, -11, -3, -6, -9, -12));
+  EXPECT_THAT(Get<float>(execution.outputs[1]), ElementsAre(-3, -1, -6, -4));
+}
+
 // A program may lay its results out as it likes.
 TEST_P(ExecuteTest, NarrowResultsComeInAnyLayout) {
   Start(1);

@@ -1,6 +1,7 @@
 #include "gangway/device/pjrt/compile_options.h"
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gangway/device/pjrt/module_attribute.h"
@@ -11,7 +12,7 @@ namespace {
 // A handful of fields does not justify a generated proto here. Numbers: xla/pjrt/proto/compile_options.proto.
 constexpr int kExecutableBuildOptions = 3, kCompilePortableExecutable = 4, kEnvOptionOverrides = 7;
 constexpr int kDeviceOrdinal = 1, kNumReplicas = 4, kNumPartitions = 5;
-constexpr int kMapKey = 1, kMapValue = 2, kOverrideBool = 2;
+constexpr int kMapKey = 1, kMapValue = 2, kOverrideString = 1, kOverrideBool = 2;
 
 void AppendVarint(std::string& out, uint64_t value) {
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
@@ -29,10 +30,13 @@ void AppendBytes(std::string& out, int field, absl::string_view value) {
   absl::StrAppend(&out, value);
 }
 
-using Flag = std::pair<absl::string_view, bool>;
-// Over the plugin's defaults. A fast maximum loses NaN. XNNPACK packs the weights anew on every call: Eigen's kernels
-// take 0.7 of its time on one thread, and devices of a CPU have one or few.
-constexpr Flag kCpuFlags[] = {{"xla_cpu_enable_fast_min_max", false}, {"xla_cpu_use_xnnpack", false}};
+using Flag = CompileFlag;
+// A fast maximum loses NaN. XNNPACK packs the weights anew on every call: Eigen's kernels take 0.7 of its time on one
+// thread, and devices of a CPU have one or few. What is folded of constants that lie in another order (transposed,
+// gathered along a later dimension) comes out in a wrong one; small constants we fold ourselves.
+constexpr Flag kCpuFlags[] = {{"xla_cpu_enable_fast_min_max", false},
+                              {"xla_cpu_use_xnnpack", false},
+                              {"xla_disable_hlo_passes", absl::string_view("constant_folding")}};
 // The operations of a device run on one thread: there is no gain in an order that has many of them ready at once.
 constexpr Flag kDepthFirst = {"xla_cpu_enable_concurrency_optimized_scheduler", false};
 constexpr Flag kDeterministicGpuFlags[] = {{"xla_gpu_deterministic_ops", true}};
@@ -51,7 +55,7 @@ std::string CompileOptionsFor(absl::string_view platform, bool deterministic, ab
   return is_gpu && deterministic ? PortableCompileOptions(kDeterministicGpuFlags) : PortableCompileOptions({});
 }
 
-std::string PortableCompileOptions(absl::Span<const std::pair<absl::string_view, bool>> flags) {
+std::string PortableCompileOptions(absl::Span<const CompileFlag> flags) {
   std::string build;
   AppendInt(build, kDeviceOrdinal, -1);
   AppendInt(build, kNumReplicas, 1);
@@ -61,7 +65,8 @@ std::string PortableCompileOptions(absl::Span<const std::pair<absl::string_view,
   AppendInt(options, kCompilePortableExecutable, 1);
   for (const auto& [name, value] : flags) {
     std::string override_value, entry;
-    AppendInt(override_value, kOverrideBool, value ? 1 : 0);
+    if (const auto* text = std::get_if<absl::string_view>(&value)) AppendBytes(override_value, kOverrideString, *text);
+    if (const auto* on = std::get_if<bool>(&value)) AppendInt(override_value, kOverrideBool, *on ? 1 : 0);
     AppendBytes(entry, kMapKey, name);
     AppendBytes(entry, kMapValue, override_value);
     AppendBytes(options, kEnvOptionOverrides, entry);

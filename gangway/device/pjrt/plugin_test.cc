@@ -96,6 +96,16 @@ TEST(CompileOptions, AreTheWireFormOfTheProto) {
   EXPECT_EQ(options, std::string("\x1a\x0f\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x20\x01\x28\x01\x20\x01"));
 }
 
+TEST(CompileOptions, FlagsOverrideDefaults) {
+  const std::string plain = PortableCompileOptions({}), with = PortableCompileOptions({{{"a", true}, {"b", "xyz"}}});
+  // env_option_overrides{key: "a", value{bool_field: true}}, {key: "b", value{string_field: "xyz"}}.
+  EXPECT_EQ(with, plain +
+                      std::string("\x3a\x07\x0a\x01"
+                                  "a\x12\x02\x10\x01") +
+                      std::string("\x3a\x0a\x0a\x01"
+                                  "b\x12\x05\x0a\x03xyz"));
+}
+
 TEST(CompileOptions, DeterminismIsAskedForWhereItIsNotGiven) {
   EXPECT_EQ(CompileOptionsFor("cpu", true, ""), CompileOptionsFor("cpu", false, ""));
   EXPECT_NE(CompileOptionsFor("cuda", true, "").find("xla_gpu_deterministic_ops"), std::string::npos);

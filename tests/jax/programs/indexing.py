@@ -35,6 +35,17 @@ def cache_update_in_a_loop():
     return f(cache, new)
 
 
+def parts_of_constants():
+    m = mesh(x=8)
+    table, picked = jnp.asarray(normal(64, 8)), jnp.array([[5, 1], [0, 3]])
+
+    def f():
+        columns = table[:, picked]
+        return -columns, columns[:, 0] < table[:, picked[::-1]][:, 1], 2 * jnp.stack([table, table]).transpose(2, 0, 1)
+
+    return jax.jit(f, out_shardings=on(m))()
+
+
 def gather_rows_of_a_table():
     m = mesh(x=4, y=2)
     tokens = put(integers(8, 4, low=0, high=16), m, "x")

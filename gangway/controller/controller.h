@@ -147,7 +147,8 @@ class Controller {
   virtual absl::StatusOr<std::vector<DeviceId>> MakeSlice(SessionId session, const resource::SliceRequest& request) {
     return absl::UnimplementedError("this controller makes no slices");
   }
-  // A slice, as MakeSlice gave it, goes back; what was compiled for it goes on. NOT_FOUND: the session has no such slice.
+  // A slice, as MakeSlice gave it, goes back; what was compiled for it goes on. NOT_FOUND: the session has no such
+  // slice.
   virtual absl::Status FreeSlice(SessionId session, absl::Span<const DeviceId> slice) {
     return absl::UnimplementedError("this controller makes no slices");
   }

@@ -303,8 +303,8 @@ absl::Status RuntimeController::CheckFits(const std::shared_ptr<const Layout>& l
                                                    Shape(wanted.dtype, wanted.shard_dims[0]).ToString()));
   }
   if (HoldOtherParts(spec, wanted)) {
-    return absl::InvalidArgumentError(absl::StrCat("it is split as ", spec.sharding->ToString(),
-                                                   ", the program takes ", wanted.sharding->ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("it is split as ", spec.sharding->ToString(), ", the program takes ",
+                                                   wanted.sharding->ToString()));
   }
   program.fitting[parameter] = layout;
   return absl::OkStatus();

@@ -190,8 +190,8 @@ struct SessionRecord {
   std::vector<sched::TenantId> tenants;  // by island
   absl::flat_hash_map<ProgramId, int> programs;
   std::vector<std::vector<DeviceId>> slices;
-  int64_t launches = 0;          // that are over
-  absl::Duration device_time;    // of these, times the devices of each
+  int64_t launches = 0;        // that are over
+  absl::Duration device_time;  // of these, times the devices of each
   // Behind a launch that waits for the scheduler: whatever the session does next must come after it, since it may name
   // what the launch makes. Usually empty.
   std::deque<Command> held;

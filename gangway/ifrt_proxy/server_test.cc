@@ -249,6 +249,45 @@ TEST_F(ServerTest, ARefusedSessionEndsAndGivesItsPlaceBack) {
   EXPECT_TRUE(response.has_init_response());
 }
 
+TEST_F(ServerTest, NobodyKeepsAPlaceWithoutBeingLetIn) {
+  absl::Notification refusing;
+  loop_.Post([&] {
+    controller_.admission = absl::PermissionDeniedError("no tenant has this token");
+    refusing.Notify();
+  });
+  refusing.WaitForNotification();
+  ManualClock clock;
+  ServerOptions options;
+  options.max_sessions = 2;
+  auto server = *StartServer(controller_, clock, options);
+  auto stub = GrpcIfrtService::NewStub(
+      grpc::CreateChannel(absl::StrCat("127.0.0.1:", server->port()), grpc::InsecureChannelCredentials()));
+  const std::string metadata = GrpcIfrtSessionMetadata().SerializeAsString();
+  std::vector<grpc::Status> ends(options.max_sessions);
+  std::vector<std::thread> silent;
+  for (grpc::Status& end : ends) {
+    silent.emplace_back([&] {
+      grpc::ClientContext context;
+      context.AddMetadata("ifrt-proxy-grpc-ifrt-session-metadata-bin", metadata);
+      auto stream = stub->IfrtSession(&context);
+      IfrtResponse response;
+      EXPECT_FALSE(stream->Read(&response));
+      end = stream->Finish();
+    });
+  }
+  // Each look may come before the session does; the clock goes on until it is gone.
+  std::atomic<bool> over = false;
+  std::thread time([&] {
+    while (!over) {
+      clock.Advance(absl::Minutes(1));
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+  });
+  for (std::thread& thread : silent) thread.join();
+  over = true;
+  time.join();
+}
+
 // Far more than may wait.
 TEST_F(ServerTest, RequestsBehindAHostBufferWaitForIt) {
   constexpr int kRequests = 30'000;

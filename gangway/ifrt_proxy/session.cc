@@ -29,6 +29,7 @@ std::vector<uint64_t> NeededHostBuffers(const IfrtRequest& request) {
 
 // Of a message, less what its own number takes: gRPC's streams abort on one that protobuf does not write.
 constexpr size_t kMostBytes = INT32_MAX - 64;
+constexpr absl::Duration kRefusedWithin = absl::Seconds(30);
 
 // Nobody waits for the answer: the client has named the results itself and goes on.
 bool IsSilent(const IfrtRequest& request) {
@@ -93,6 +94,7 @@ Session::Session(controller::Controller& controller, const Clock& clock, std::sh
 Session::~Session() = default;
 
 void Session::Open() {
+  opened_ = clock_.Now();
   controller::SessionInfo info = options_.info;
   info.on_host_call = [weak = weak_from_this()](controller::HostCall call) {
     std::shared_ptr<Session> self = weak.lock();
@@ -154,6 +156,10 @@ void Session::AwaitHostBuffer(uint64_t handle) {
 }
 
 void Session::ExpireWait(absl::Time now) {
+  if (!admission_.ok() && !told_refusal_ && !closed_ && now - opened_ >= kRefusedWithin) {
+    told_refusal_ = true;
+    on_going_on_();
+  }
   if (!awaited_.has_value() || now - awaited_since_ < options_.host_buffer_deadline) return;
   // The error takes the buffer's place, so the request that wants it reports it.
   host_buffers_->StoreError(

@@ -97,9 +97,10 @@ class Session : public std::enable_shared_from_this<Session> {
   // when that is over.
   bool waits() const { return awaited_.has_value() && !closed_; }
   void OnGoingOn(std::function<void()> on_going_on) { on_going_on_ = std::move(on_going_on); }
-  // The controller does not let it in, and the client has heard of it.
+  // The controller does not let it in, and the client has heard of it or did not want to.
   bool refused() const { return told_refusal_; }
-  // Gives up on a host buffer that the queue has waited for too long: its request fails, those behind it go on.
+  // Gives up on a host buffer that the queue has waited for too long: its request fails, those behind it go on. A
+  // client that is not let in and does not ask for anything, so that it could be told, is refused without a word.
   void ExpireWait(absl::Time now);
   void Close();
 
@@ -152,6 +153,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const Options options_;
   const std::shared_ptr<Reply::Answers> answers_;
   absl::Status admission_;  // whether the controller lets it in
+  absl::Time opened_;
   bool told_refusal_ = false;
   std::function<void()> on_going_on_ = [] {};  // set before the first request
   controller::SessionId id_;

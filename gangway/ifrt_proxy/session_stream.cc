@@ -141,6 +141,7 @@ void SessionStream::HandleTaken() {
 
 void SessionStream::GoOn() {
   HandleTaken();
+  if (session_->refused()) return Close();
   bool more = false;
   {
     absl::MutexLock lock(&mutex_);

@@ -52,8 +52,7 @@ class GraphRun : public std::enable_shared_from_this<GraphRun> {
 
   absl::StatusOr<bool> Dispatch(const Node& node, const Call& call) {
     const controller::Program& program = *call.function->program;
-    GW_ASSIGN_OR_RETURN(const Brought brought,
-                        Brought::To(controller_, context_.session, program, Arguments(node, 0)));
+    GW_ASSIGN_OR_RETURN(const Brought brought, Brought::To(controller_, context_.session, program, Arguments(node, 0)));
     controller::ExecuteOptions options;
     options.notify = false;
     const auto& donation = program.compiled.donation;

@@ -35,6 +35,12 @@ class Responses {
     if (bytes_ > kMostBytes) return overflow_();
     waiting_.push_back(std::move(response));
   }
+  // False when none came within that time.
+  bool AwaitFirst(absl::Duration patience) {
+    absl::MutexLock lock(&mutex_);
+    auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closed_ || !waiting_.empty(); };
+    return mutex_.AwaitWithTimeout(absl::Condition(&ready), patience);
+  }
   // Waits for some; empty once closed.
   std::deque<v1::Response> TakeAll() {
     absl::MutexLock lock(&mutex_);
@@ -83,23 +89,33 @@ void AddFile(const google::protobuf::FileDescriptor& file, std::set<std::string>
 // gRPC's threads run these; each stream keeps one while it lasts.
 class Service final : public v1::Gangway::Service {
  public:
-  Service(controller::Controller& controller, int max_sessions)
-      : controller_(controller), max_sessions_(max_sessions) {}
+  Service(controller::Controller& controller, const ServiceOptions& options)
+      : controller_(controller), options_(options) {}
 
   // Requests are read one at a time, the next when the loop has taken the last: a client that is faster than the loop
   // waits in its own send.
   grpc::Status Session(grpc::ServerContext* context, ServerStream* stream) override {
     const auto leave = absl::MakeCleanup([this] { --sessions_; });
-    if (++sessions_ > max_sessions_) {
-      return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, absl::StrCat("already ", max_sessions_, " sessions"));
+    if (++sessions_ > options_.max_sessions) {
+      return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                          absl::StrCat("already ", options_.max_sessions, " sessions"));
     }
     spdlog::info("program API: opened by {}", context->peer());
     auto responses = std::make_shared<Responses>([context] { context->TryCancel(); });
     auto session = std::make_shared<program_api::Session>(
         controller_, context->peer(), [responses](v1::Response response) { responses->Add(std::move(response)); });
-    std::thread writer([responses, stream] { Write(*responses, stream); });
+    std::thread writer([this, responses, stream, context] {
+      if (!responses->AwaitFirst(options_.open_within)) context->TryCancel();
+      Write(*responses, stream);
+    });
     v1::Request request;
-    while (stream->Read(&request)) OnLoop([&] { session->Handle(request); });
+    bool open = true;  // one that was not let in has been told why
+    while (open && stream->Read(&request)) {
+      OnLoop([&] {
+        session->Handle(request);
+        open = session->is_open();
+      });
+    }
     OnLoop([&] { session->Close(); });
     responses->Close();
     writer.join();
@@ -126,14 +142,14 @@ class Service final : public v1::Gangway::Service {
   }
 
   controller::Controller& controller_;
-  const int max_sessions_;
+  const ServiceOptions options_;
   std::atomic<int> sessions_ = 0;  // under way
 };
 
 }  // namespace
 
-std::shared_ptr<grpc::Service> MakeService(controller::Controller& controller, int max_sessions) {
-  return std::make_shared<Service>(controller, max_sessions);
+std::shared_ptr<grpc::Service> MakeService(controller::Controller& controller, const ServiceOptions& options) {
+  return std::make_shared<Service>(controller, options);
 }
 
 }  // namespace gangway::program_api

@@ -65,6 +65,8 @@ class Session : public std::enable_shared_from_this<Session> {
         unanswered_(std::make_shared<Unanswered>(bounds)) {}
 
   void Handle(const v1::Request& request);
+  // Whether the controller has let it in. Until then it can do nothing.
+  bool is_open() const { return open_; }
   // Frees everything; what is still under way answers nobody.
   void Close();
 

@@ -1,7 +1,16 @@
 // The program API's C++ client against a server with one worker and a PJRT plugin.
 #include "gangway/client/client.h"
 
+#include <grpcpp/grpcpp.h>
+
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
 #include "absl/time/clock.h"
+#include "gangway/v1/program_service.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/runtime/hand_made.h"
@@ -171,6 +180,42 @@ TEST_F(ClientTest, MistakesAreNamed) {
   nowhere.address = cluster_.address();
   nowhere.timeout = absl::Milliseconds(100);
   EXPECT_THAT(std::string(Client::Connect(nowhere).status().message()), HasSubstr("no Gangway server answers"));
+}
+
+// What a stream says that sends this, if anything, and how it ends.
+std::pair<std::vector<v1::Response>, grpc::Status> Stream(const std::string& address,
+                                                          const std::optional<v1::Request>& request) {
+  auto stub = v1::Gangway::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  auto stream = stub->Session(&context);
+  if (request.has_value()) stream->Write(*request);
+  std::vector<v1::Response> responses;
+  v1::Response response;
+  while (stream->Read(&response)) responses.push_back(response);
+  return {std::move(responses), stream->Finish()};
+}
+
+// Two places, taken by those who say nothing, ask before they open, or show a wrong token.
+TEST(PlacesTest, NobodyKeepsOneWithoutBeingLetIn) {
+  controller::ControllerOptions options;
+  options.tenants = *controller::TenantTable::Make({{.name = "red", .token = "secret"}});
+  ServedCluster cluster(options, {.max_sessions = 2, .open_within = absl::Milliseconds(200)});
+  v1::Request open, wait;
+  open.mutable_open()->set_token("guessed");
+  wait.mutable_wait();
+  for (int round = 0; round < 3; ++round) {
+    std::thread other([&] { EXPECT_FALSE(Stream(cluster.address(), std::nullopt).second.ok()); });
+    EXPECT_FALSE(Stream(cluster.address(), std::nullopt).second.ok());
+    other.join();
+    const auto [refused, end] = Stream(cluster.address(), open);
+    ASSERT_EQ(refused.size(), 1);
+    EXPECT_EQ(refused[0].code(), static_cast<int>(absl::StatusCode::kPermissionDenied));
+    const auto [early, its_end] = Stream(cluster.address(), wait);
+    ASSERT_EQ(early.size(), 1);
+    EXPECT_THAT(early[0].message(), HasSubstr("the first request must open the session"));
+  }
+  EXPECT_TRUE(
+      Client::Connect({.address = cluster.address(), .name = "a client", .tenant = "", .token = "secret"}).ok());
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gangway/base/check.h"
-#include "gangway/program_api/service.h"
 #include "gangway/worker/worker_main.h"
 #include "tests/runtime/hand_made.h"
 
@@ -20,14 +19,14 @@ constexpr absl::Duration kLong = absl::Seconds(60);
 
 }  // namespace
 
-ServedCluster::ServedCluster(controller::ControllerOptions options) {
+ServedCluster::ServedCluster(controller::ControllerOptions options, const program_api::ServiceOptions& service) {
   controller::ControllerServerOptions server_options;
   server_options.controller = std::move(options);
   server_options.controller.compile = CompileHloText;
   auto server = controller::StartControllerServer(std::move(server_options));
   GW_CHECK(server.ok(), std::string(server.status().message()));
   server_ = *std::move(server);
-  service_ = program_api::MakeService(server_->controller());
+  service_ = program_api::MakeService(server_->controller(), service);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort("localhost:0", grpc::InsecureServerCredentials(), &port);

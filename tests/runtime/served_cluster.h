@@ -10,17 +10,17 @@
 #include "absl/status/statusor.h"
 #include "gangway/client/client.h"
 #include "gangway/controller/controller_server.h"
+#include "gangway/program_api/service.h"
 
 namespace grpc {
 class Server;
-class Service;
 }  // namespace grpc
 
 namespace gangway {
 
 class ServedCluster {
  public:
-  explicit ServedCluster(controller::ControllerOptions options = {});
+  explicit ServedCluster(controller::ControllerOptions options = {}, const program_api::ServiceOptions& service = {});
   ~ServedCluster();
 
   // A worker of so many CPU devices on a thread of this process.

@@ -48,8 +48,8 @@ void AppendRemedy(const Collective& collective, std::string* out) {
 std::string ToText(const Explanation& explanation) {
   std::string out =
       absl::StrFormat("%s on %d devices, %s\n%s received per device and run; %s modelled on %s\n\n",
-                      explanation.program, explanation.devices, explanation.mesh, BytesText(explanation.bytes),
-                      SecondsText(explanation.seconds), explanation.machine);
+                      explanation.program, explanation.devices, explanation.mesh.empty() ? "no mesh" : explanation.mesh,
+                      BytesText(explanation.bytes), SecondsText(explanation.seconds), explanation.machine);
   int number = 0;
   for (const Collective& collective : explanation.collectives) {
     absl::StrAppendFormat(&out, "%3d. %s along %s: %s, %.0f time%s, %s, %.1f %% of the run\n", ++number,

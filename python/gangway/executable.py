@@ -10,7 +10,11 @@ from jax import export
 
 
 def export_program(f, args, kwargs):
-    """f(*args, **kwargs), jitted already or not, as a portable artifact."""
+    """f(*args, **kwargs), jitted already or not, as a portable artifact; or what jax.export made already."""
+    if isinstance(f, export.Exported):
+        if args or kwargs:
+            raise TypeError(f"{f.fun_name} was exported for its arguments: give none")
+        return f
     jitted = f if hasattr(f, "lower") else jax.jit(f)
     # Nothing is run, so the platform only decides how the few operations that differ are lowered.
     return export.export(jitted, platforms=["cpu"])(*args, **kwargs)

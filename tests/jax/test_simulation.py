@@ -30,6 +30,15 @@ def test_more_devices_compute_less_each():
     assert few["seconds"] == pytest.approx(few["compute_seconds"] + few["waited_seconds"])
 
 
+def test_what_was_exported_knows_its_arguments():
+    function, *arguments = product(64)
+    exported = jax.export.export(jax.jit(function), platforms=["cpu"])(*arguments)
+    one, other = (json.loads(gangway.simulate(*f, format="json")) for f in ((function, *arguments), (exported,)))
+    assert one["seconds"] == other["seconds"]
+    with pytest.raises(TypeError, match="was exported for its arguments"):
+        gangway.simulate(exported, *arguments)
+
+
 def test_what_is_no_machine_is_said():
     with pytest.raises(RuntimeError, match="no model of abacus"):
         gangway.simulate(*product(64), machine="abacus")

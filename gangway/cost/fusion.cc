@@ -1,6 +1,5 @@
 #include "gangway/cost/fusion.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "gangway/cost/operation_cost.h"
@@ -63,22 +62,13 @@ bool IsWorthKeeping(const Instruction& i) {
   }
 }
 
-// Operations that read the value, seen through reshapes; a reshape that is the result reads it too.
-std::vector<const Instruction*> Readers(const Instruction& i) {
-  std::vector<const Instruction*> readers, open = {&i};
-  while (!open.empty()) {
-    const Instruction* next = open.back();
-    open.pop_back();
-    for (const Instruction* user : next->users()) {
-      const bool is_view = user->opcode() == Opcode::kReshape || user->opcode() == Opcode::kBitcast;
-      if (is_view && !user->IsRoot()) {
-        open.push_back(user);
-      } else if (std::find(readers.begin(), readers.end(), user) == readers.end()) {
-        readers.push_back(user);  // a square reads its operand twice, but is one reader
-      }
-    }
-  }
-  return readers;
+// Reads the value, and is not a view of it that is read in turn.
+bool Reads(const Instruction& user) {
+  return (user.opcode() != Opcode::kReshape && user.opcode() != Opcode::kBitcast) || user.IsRoot();
+}
+
+bool IsKeptFor(const Instruction& value, const Instruction& reader) {
+  return !Fuses(reader) && !(value.opcode() == Opcode::kTranspose && reader.opcode() == Opcode::kDot);
 }
 
 }  // namespace
@@ -87,11 +77,23 @@ bool IsMaterialized(const Instruction& i) {
   if (IsAlias(i.opcode()) || i.opcode() == Opcode::kParameter) return false;
   if (i.opcode() == Opcode::kConstant) return i.shape().ByteSize() > 1024;
   if (i.IsRoot() || !IsFusible(i)) return true;
-  const std::vector<const Instruction*> readers = Readers(i);
-  const bool all_fuse = std::all_of(readers.begin(), readers.end(), [&](const Instruction* reader) {
-    return Fuses(*reader) || (i.opcode() == Opcode::kTranspose && reader->opcode() == Opcode::kDot);
-  });
-  return !all_fuse || (readers.size() > 1 && IsWorthKeeping(i));
+  const bool is_worth_keeping = IsWorthKeeping(i);
+  const Instruction* some_reader = nullptr;  // a square reads its operand twice, but is one reader
+  std::vector<const Instruction*> views = {&i};
+  while (!views.empty()) {
+    const Instruction* view = views.back();
+    views.pop_back();
+    for (const Instruction* user : view->users()) {
+      if (!Reads(*user)) {
+        views.push_back(user);
+        continue;
+      }
+      if (IsKeptFor(i, *user)) return true;
+      if (some_reader == nullptr) some_reader = user;
+      if (is_worth_keeping && user != some_reader) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace gangway::cost

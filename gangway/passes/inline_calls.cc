@@ -42,10 +42,16 @@ void Inline(Computation& caller, Instruction* call) {
   call->ReplaceAllUsesWith(result);
 }
 
+// What the program wants to stay a function (JAX's xla_metadata_call with inlineable="false").
+bool IsKept(const Instruction& call) {
+  const auto inlineable = call.frontend_attributes().find("inlineable");
+  return inlineable != call.frontend_attributes().end() && inlineable->second == "false";
+}
+
 bool RunOn(Computation& computation) {
   std::vector<Instruction*> calls;
   for (const auto& instruction : computation.instructions()) {
-    if (instruction->opcode() == Opcode::kCall) calls.push_back(instruction.get());
+    if (instruction->opcode() == Opcode::kCall && !IsKept(*instruction)) calls.push_back(instruction.get());
   }
   for (Instruction* call : calls) {
     Inline(computation, call);

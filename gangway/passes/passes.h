@@ -23,7 +23,7 @@ absl::StatusOr<bool> RunSimplify(hlo::Module& module);
 absl::StatusOr<bool> RunSimplifyViews(hlo::Module& module);
 // Evaluates small instructions whose operands are constants.
 absl::StatusOr<bool> RunConstantFold(hlo::Module& module);
-// Replaces every call by the callee's instructions.
+// Replaces every call by the callee's instructions, except where the program says `inlineable="false"`.
 absl::StatusOr<bool> RunInlineCalls(hlo::Module& module);
 // Parameters and results whose layout is left to us ("auto") get one: parameters row-major, results the one in which
 // they are no more than transposes of what the parameters hold.

@@ -29,7 +29,6 @@ ELSEWHERE = """
 - `jax.transfer_guard`: to read an array of a CPU device is no transfer, as natively. What its `log` levels say are
   warnings of jaxlib's; `gangway run` sets `TF_CPP_MIN_LOG_LEVEL=2`, which hides them, unless that is set already.
 - Passes of the client's own for the compiler (`jax.extend.xla`) are refused: programs are compiled in the server.
-- Functions that ask not to be inlined (`xla_metadata_call(inlineable=False)`) are inlined all the same.
 - Matrices that are not finite: what depends on NaN is NaN, singular values and eigenvalues of general matrices are NaN
   also where jaxlib's LAPACK does not end, and which row is a pivot is as open as it is there.
 - Arrays of two-bit integers are sorted; jaxlib's CPU client leaves them unsorted and writes past their end.

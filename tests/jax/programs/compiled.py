@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import export
+from jax.experimental import scheduling_groups
 from meshes import mesh, normal, on, put, text, why
 
 
@@ -145,3 +146,19 @@ def names_in_the_text():
 
     compiled = named.lower(normal(8)).compile()
     return ["outer/inner" in compiled.as_text(), "HloModule jit_named" in compiled.as_text()]
+
+
+def functions_that_stay_functions():
+    m = mesh(x=4, y=2)
+    w, x = put(normal(8, 8), m, "x", "y"), put(normal(16, 8, seed=1), m, "x")
+
+    @functools.partial(scheduling_groups.xla_metadata_call, inlineable="false")
+    def layer(w, x):
+        return jnp.tanh(x @ w) + x.mean(0)
+
+    def loss(w, x):
+        x, _ = jax.lax.scan(lambda x, _: (layer(w, x), None), layer(w.T, x), None, length=2)
+        return jnp.sum(layer(w, x) ** 2)
+
+    compiled = jax.jit(jax.value_and_grad(loss), out_shardings=on(m)).lower(w, x).compile()
+    return compiled(w, x), np.array('inlineable="false"' in compiled.as_text())

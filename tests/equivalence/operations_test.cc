@@ -238,6 +238,16 @@ TEST(Operations, KernelGradientsOfWhatIsNotFinite) {
   }
 }
 
+TEST(Operations, JoinsOfManyEqualPieces) {
+  std::vector<std::string> types;
+  std::string names;
+  for (int i = 0; i < 24; ++i) {
+    types.push_back("f32[3,24,2]");
+    absl::StrAppend(&names, i == 0 ? "p" : ", p", i);
+  }
+  Check(With(types, "  ROOT r = concatenate(" + names + "), dimensions={1}"), 10);
+}
+
 TEST(Operations, GroupedConvolutions) {
   Check(With({"f32[16,16,32]", "f32[3,1,32]"},
              "  ROOT r = convolution(p0, p1), window={size=3 pad=1_1}, "

@@ -114,6 +114,55 @@ class JoinPlan {
   Context& context_;
 };
 
+// Equal pieces, as many of them for each shard of the result: stacked they are an array whose two dimensions exchange
+// the split, in one go whatever their number.
+class StackPlan {
+ public:
+  StackPlan(const Instruction& joined, int64_t dim, const Sharding& result, Context& context)
+      : joined_(joined), dim_(dim), result_(result), context_(context), from_(result), to_(result) {
+    const Shape& piece = joined.operand(0)->shape();
+    DimVector dims = WithoutLayout(joined.shape()).dims();
+    dims[dim] = piece.dim(dim);
+    dims.insert(dims.begin() + dim, joined.operand_count());
+    stack_ = Shape(joined.shape().dtype(), std::move(dims));
+    from_.dims.insert(from_.dims.begin() + dim, DimSharding{});
+    to_.dims.insert(to_.dims.begin() + dim + 1, DimSharding{});
+  }
+
+  bool Applies() const {
+    const int64_t shards = result_.ShardCount(dim_), extent = joined_.operand(0)->shape().dim(dim_);
+    if (joined_.operand_count() % shards != 0 || extent % shards != 0) return false;
+    return std::all_of(joined_.operands().begin(), joined_.operands().end(),
+                       [&](const Instruction* piece) { return piece->shape().dim(dim_) == extent; });
+  }
+
+  double Cost() const {
+    double cost = context_.module().planner->Cost(from_, to_, stack_);
+    for (const Instruction* piece : joined_.operands()) cost += context_.ReshardCost(context_.Value(*piece), result_);
+    return cost;
+  }
+
+  absl::StatusOr<Instruction*> Emit() const {
+    std::vector<Instruction*> pieces;
+    for (const Instruction* piece : joined_.operands()) {
+      GW_ASSIGN_OR_RETURN(Instruction * local, context_.Reshard(LocalValue(context_.Value(*piece)), result_));
+      pieces.push_back(local);
+    }
+    hlo::Builder& b = context_.builder();
+    Instruction* stack = b.Reshape(b.Concatenate(std::move(pieces), dim_), ShardShape(stack_, {from_}).dims());
+    GW_ASSIGN_OR_RETURN(stack, context_.Reshard(LocalValue{stack, from_, stack_}, to_));
+    return b.Reshape(stack, ShardShape(WithoutLayout(joined_.shape()), {result_}).dims());
+  }
+
+ private:
+  const Instruction& joined_;
+  const int64_t dim_;
+  const Sharding result_;
+  Context& context_;
+  Shape stack_;         // [..., pieces, extent of one, ...]
+  Sharding from_, to_;  // of it
+};
+
 // Axes for the joined dimension: those that completion wants, else those of an operand.
 AxisList JoinedAxes(const Instruction& instruction, int64_t dim, Context& context) {
   AxisList axes = context.Wanted(instruction).dims[dim].axes;
@@ -160,10 +209,13 @@ absl::Status LocalizeConcatenate(const Instruction& instruction, Context& contex
   result.dims[dim].axes = axes;
   JoinPlan join(instruction, dim, result, context);
   join.MoveWhereCheaper(&arranged);
-  const double cost = others.work / static_cast<double>(ProductOf(axes)) + join.CostOf(arranged) +
+  const StackPlan stack(instruction, dim, result, context);
+  const double arranging = join.CostOf(arranged);
+  const bool is_stacked = stack.Applies() && stack.Cost() < arranging;
+  const double cost = others.work / static_cast<double>(ProductOf(axes)) + (is_stacked ? stack.Cost() : arranging) +
                       ResultCost(instruction, 0, result, context);
   if (by_rule.cost <= cost) return LocalizeByChoice(instruction, context);
-  GW_ASSIGN_OR_RETURN(Instruction * local, join.Emit(arranged));
+  GW_ASSIGN_OR_RETURN(Instruction * local, is_stacked ? stack.Emit() : join.Emit(arranged));
   context.Set(instruction, local, result);
   return absl::OkStatus();
 }

@@ -51,10 +51,11 @@ void CutAll() {
 }
 
 absl::Status Exchange(const FabricPair& pair, uint64_t subject) {
-  std::string room(1000, ' ');
+  const std::string parcel(1000, 'x');
+  std::string room(parcel.size(), ' ');
   Outcome sent, received;
   pair.second->Receive(PeerId(0), {subject, 0, 0, 0}, room.data(), room.size(), received.done());
-  pair.first->Send(PeerId(1), {subject, 0, 0, 0}, std::string(1000, 'x').data(), 1000, sent.done());
+  pair.first->Send(PeerId(1), {subject, 0, 0, 0}, parcel.data(), parcel.size(), sent.done());
   const absl::Status outcome = sent.Await();
   if (!outcome.ok()) return outcome;
   return received.Await();

@@ -150,6 +150,7 @@ TEST_P(FabricCts, AnotherSizeIsAnError) {
   std::string room(11, ' ');
   b_->Receive(PeerId(0), {1, 1, 1, 1}, room.data(), 11, receive.done());
   EXPECT_EQ(receive.Await().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(send.Await().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST_P(FabricCts, AnAbandonedSubjectReceivesNothing) {
@@ -169,6 +170,9 @@ TEST_P(FabricCts, AnAbandonedSubjectReceivesNothing) {
   Outcome received;
   b_->Receive(PeerId(0), {6, 1, 0, 0}, fine.data(), 10, received.done());
   EXPECT_EQ(received.Await(), absl::OkStatus());
+  // What is sent stays until then.
+  EXPECT_EQ(other.Await(), absl::OkStatus());
+  EXPECT_NE(dropped.Await().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST_P(FabricCts, DisconnectingEndsWhatWaits) {
@@ -238,6 +242,7 @@ TEST_P(FabricCts, AnAbandonedLargeParcelFreesItsSender) {
   EXPECT_TRUE(received.Await().ok());
   b_->Abandon(1, absl::CancelledError("nobody wants it"));
   EXPECT_NE(sent.Await().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(small.Await(), absl::OkStatus());
 }
 
 TEST_P(FabricCts, WhoWasLostBeginsAnew) {
@@ -275,6 +280,7 @@ TEST_P(FabricCts, WhoComesBackMayBeHeardBeforeItIsKnown) {
   b_->Receive(PeerId(0), {6, 0, 0, 0}, room.data(), room.size(), receive.done());
   EXPECT_EQ(receive.Await(), absl::OkStatus());
   EXPECT_EQ(room, sent);
+  EXPECT_NE(old.Await().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
 }  // namespace gangway::net

@@ -135,8 +135,8 @@ check-py:
 # What parses bytes from outside, or computes with what it read; what has threads.
 ADDRESS_TESTS := tensor_test mesh_test mesh_proto_test hlo_test bytecode_test stablehlo_test eval_test passes_test partition_test \
   ifrt_proxy_test net_grpc_test files_test
-THREAD_TESTS := base_test device_cts_test device_pjrt_test net_inproc_test net_grpc_test store_test collective_test \
-  sched_test controller_test cluster_test ifrt_proxy_test processes_test
+THREAD_TESTS := base_test device_cts_test device_pjrt_test net_inproc_test net_grpc_test net_ucx_test store_test \
+  collective_test sched_test controller_test cluster_test ifrt_proxy_test client_test processes_test
 
 # The same tests again, built with address and undefined, then with thread sanitizers. UCX's hooks in the allocator call
 # the thread sanitizer from threads that have left it already.
@@ -156,7 +156,7 @@ check-address check-thread: $(STAMPS)/venv
 	  $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache) > $(STAMPS)/$@.log \
 	  || { cat $(STAMPS)/$@.log >&2; exit 1; }
 	@ninja -C build-$@ -j$(JOBS) $(TESTS)
-	@export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=suppressions=cmake/tsan.supp:halt_on_error=1; \
+	@export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=suppressions=cmake/tsan.supp:halt_on_error=1:allocator_may_return_null=1; \
 	failed=; for test in $(TESTS); do \
 	  echo "$@: $$test"; build-$@/$$test --gtest_brief=1 || failed="$$failed $$test"; \
 	done; test -z "$$failed" || { echo "$@:$$failed failed" >&2; exit 1; }

@@ -5,6 +5,7 @@
 namespace gangway::partition {
 
 void Demands::Add(const ValueKey& value, const Sharding& sharding, const hlo::Instruction* by) {
+  if (value.first == nullptr) return;
   std::vector<Demand>& demands = demands_[value];
   const bool known = std::any_of(demands.begin(), demands.end(),
                                  [&](const Demand& demand) { return demand.by == by && demand.sharding == sharding; });

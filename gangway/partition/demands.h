@@ -12,7 +12,8 @@
 
 namespace gangway::partition {
 
-// A value; of one source module, to which it refers.
+// Of one source module, to which it refers. Values without a key, made on the way to others, are nobody else's: what is
+// asked of them is not kept.
 class Demands {
  public:
   void Add(const ValueKey& value, const Sharding& sharding, const hlo::Instruction* by);

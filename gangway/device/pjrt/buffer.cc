@@ -147,12 +147,10 @@ Future<T> PjrtBuffer::Use(std::function<Future<T>(PJRT_Buffer*)> start) {
   available_.OnReady(
       [self = shared_from_this(), start = std::move(start), promise](const absl::StatusOr<Unit>& outcome) {
         PJRT_Buffer* handle = outcome.ok() ? self->handle() : nullptr;
-        if (handle != nullptr) {
-          Forward(start(handle), promise);
-        } else {
-          promise.Set(outcome.ok() ? DeletedError() : outcome.status());
-        }
-        self->EndUse();
+        const absl::Status unusable = outcome.ok() ? DeletedError() : outcome.status();
+        Future<T> started = handle != nullptr ? start(handle) : Future<T>(unusable);
+        self->EndUse();  // before anybody hears: who does may give the buffer away at once
+        Forward(started, promise);
       });
   return promise.future();
 }
@@ -174,9 +172,14 @@ Future<Unit> PjrtBuffer::ToHost(void* dst) {
   if (size_bytes_ == 0) return deleted() ? Future<Unit>(DeletedError()) : Ready();
   // In use until the bytes are there, like what is copied.
   if (absl::Status status = BeginUse(); !status.ok()) return Future<Unit>(status);
-  Future<Unit> there = Use<Unit>([this, dst](PJRT_Buffer* handle) { return StartToHost(handle, dst); });
-  there.OnReady([self = shared_from_this()](const absl::StatusOr<Unit>&) { self->EndUse(); });
-  return there;
+  Promise<Unit> there;
+  Use<Unit>([this, dst](PJRT_Buffer* handle) {
+    return StartToHost(handle, dst);
+  }).OnReady([self = shared_from_this(), there](const absl::StatusOr<Unit>& outcome) {
+    self->EndUse();
+    there.Set(outcome);
+  });
+  return there.future();
 }
 
 Future<Unit> PjrtBuffer::StartToHost(PJRT_Buffer* handle, void* dst) {

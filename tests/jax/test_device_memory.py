@@ -38,8 +38,7 @@ def train(*options):
 def test_weights_are_gathered_again_when_memory_is_short():
     kept = train()
     again = train("--device-memory=14MiB")  # 16 MiB are not enough for the weights kept whole
-    assert kept[0] == 1  # of all weights together
-    assert again[0] > LAYERS
+    assert kept[0] <= LAYERS < again[0]  # each weight's once, some together; some a second time
     assert again[1] == pytest.approx(kept[1], rel=1e-5)  # the plugin fuses other operations
 
 
